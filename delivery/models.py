@@ -12,6 +12,7 @@ from django.db.models import (
     CheckConstraint,
     CompositePrimaryKey,
     DateTimeField,
+    F,
     FloatField,
     Index,
     IntegerField,
@@ -20,6 +21,7 @@ from django.db.models import (
     TextField,
     UUIDField,
 )
+from django.db.models.functions import Coalesce
 
 from eventhub.access.models import Client, Zone
 from eventhub.eventlog.models import NEVER, Segment, Stream
@@ -119,6 +121,10 @@ class Delivery(models.Model):
     ordered = BooleanField(
         db_default=False, db_comment="the endpoint's setting when the row was written"
     )
+    lane = BigIntegerField(
+        null=True,
+        db_comment="if ordered by key: its number, negative; null: the lane is the whole stream",
+    )
     registrations = ArrayField(
         BigIntegerField(), db_comment="ids of the registrations that matched, ascending"
     )
@@ -194,9 +200,11 @@ class Delivery(models.Model):
                 name="deliveries_parallel",
             ),
             Index(
-                fields=["endpoint", "stream", "sequence"],
+                F("endpoint"),
+                Coalesce("lane", "stream"),
+                F("sequence"),
                 condition=PENDING & Q(ordered=True),
-                name="deliveries_ordered",
+                name="deliveries_lanes",
             ),
             Index(
                 fields=["endpoint"],
@@ -288,19 +296,33 @@ class ReplayRun(models.Model):
 
 
 class Lane(models.Model):
-    """An ordered lane held by a worker: only the holder of the token posts its oldest delivery."""
+    """An ordered queue of an endpoint that has pending deliveries: of one stream, or of one value
+    of the key by which they are ordered. Only the worker that holds its token posts from it.
+
+    A statement that inserts an ordered delivery, or makes one pending again, marks its lane, too:
+    `touched`, and `due_at` if it is null. A worker takes lanes that are due, and leaves them with
+    the time at which the oldest delivery is due; it deletes a lane without deliveries, unless it
+    was touched meanwhile.
+    """
 
     pk = CompositePrimaryKey("endpoint_id", "stream_id")
     endpoint = Reference(Endpoint)
-    stream = Reference(Stream)
-    token = UUIDField()
-    expires_at = DateTimeField()
+    stream = Reference(
+        Stream, db_comment="the stream, or the number of the lane, which is negative"
+    )
+    token = UUIDField(null=True, db_comment="of the claim of the worker that took it last")
+    expires_at = DateTimeField(db_comment="when its hold expires")
+    due_at = DateTimeField(
+        null=True, db_comment="when it can be taken; null: known to release 0.1 alone"
+    )
+    touched = BooleanField(db_default=True, db_comment="deliveries were written since it was taken")
 
     storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
         db_table = "lanes"
-        db_table_comment = "ordered lanes that workers hold"
+        db_table_comment = "ordered lanes with pending deliveries, and the workers that hold them"
+        indexes = (Index(fields=["endpoint", "due_at"], name="lanes_due"),)
 
 
 class CallbackWorker(models.Model):
@@ -377,6 +399,11 @@ class Fanout(models.Model):
         TextField(),
         db_default=[],
         db_comment="version ids of each endpoint, as arrays; empty: none",
+    )
+    lanes = ArrayField(
+        BigIntegerField(null=True),
+        db_default=[],
+        db_comment="lane of each endpoint that is ordered by key; may be shorter",
     )
     total = IntegerField(db_comment="number of endpoints")
     done = IntegerField(

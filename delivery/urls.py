@@ -6,7 +6,13 @@ from django.urls import path
 
 from delivery.api import ClientListeners, Deliveries, ZoneOverview
 from delivery.recovery import replay_api as replays
-from delivery.recovery.api import DeadLetters, DeliveryDiscard, DeliveryResend, DeliverySkip
+from delivery.recovery.api import (
+    DeadLetters,
+    DeliveryDiscard,
+    DeliveryResend,
+    DeliverySkip,
+    EndpointExamples,
+)
 from eventhub.api.resource import LIST, LIST_AND_CREATE, ONE
 
 CREATE = {"post": "create"}
@@ -24,6 +30,7 @@ urlpatterns = [
     path("replays/<str:replay>/pause", replays.ReplayPause.as_view(CREATE)),
     path("replays/<str:replay>/resume", replays.ReplayResume.as_view(CREATE)),
     path("replays/<str:replay>/cancel", replays.ReplayCancel.as_view(CREATE)),
+    path("endpoints/<str:endpoint>/examples", EndpointExamples.as_view(CREATE)),
     path("endpoints/<str:endpoint>/recover", replays.Recovery.as_view(CREATE)),
     path("endpoints/<str:endpoint>/recover/preview", replays.RecoveryPreview.as_view(CREATE)),
     path("clients/<str:client>/listeners", ClientListeners.as_view(LIST)),

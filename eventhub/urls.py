@@ -11,7 +11,7 @@ from eventhub.api.resource import CHANGE_AND_DELETE, DELETE, LIST, LIST_AND_CREA
 from eventhub.streams import api as streams_api
 from eventhub.web import console, openapi
 from registrations import api as registrations_api
-from registrations.endpoints.api import Endpoints
+from registrations.endpoints.api import Endpoints, VerifiedEndpoint
 from registrations.endpoints.secrets_api import EndpointSecrets
 from registrations.groups.api import RegistrationGroups
 from registrations.match_index.builds import api as index_api
@@ -34,6 +34,7 @@ urlpatterns = [
     path("v1/registration-groups/<str:group>", RegistrationGroups.as_view(CHANGE_AND_DELETE)),
     path("v1/endpoints", Endpoints.as_view(LIST_AND_CREATE)),
     path("v1/endpoints/<str:endpoint>", Endpoints.as_view(CHANGE_AND_DELETE)),
+    path("v1/endpoints/<str:endpoint>/verify", VerifiedEndpoint.as_view({"post": "create"})),
     path("v1/endpoints/<str:endpoint>/secrets", EndpointSecrets.as_view(LIST_AND_CREATE)),
     path("v1/endpoints/<str:endpoint>/secrets/<str:secret>", EndpointSecrets.as_view(DELETE)),
     path("v1/", include("delivery.urls")),

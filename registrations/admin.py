@@ -9,6 +9,7 @@ from registrations.models import (
     EndpointHealth,
     EndpointSecret,
     EndpointToken,
+    EndpointVerification,
     IndexBuild,
     PurgedVersion,
     Registration,
@@ -54,6 +55,13 @@ class EndpointTokenAdmin(ReadOnly):
 class EndpointHealthAdmin(ReadOnly):
     list_display = ("endpoint", "outcome", "status", "attempted_at", "delivered_at")
     list_filter = ("outcome", ("failing_since", admin.EmptyFieldListFilter))
+    list_select_related = ("endpoint",)
+
+
+@admin.register(EndpointVerification)
+class EndpointVerificationAdmin(ReadOnly):
+    list_display = ("endpoint", "outcome", "status", "requested_at", "ended_at")
+    list_filter = ("outcome",)
     list_select_related = ("endpoint",)
 
 

@@ -52,6 +52,16 @@ class EndpointInUse(Conflict):
     """Registrations name the endpoint; end them or give them another endpoint first."""
 
 
+class EndpointUnverified(Conflict):
+    """The receiver has not agreed to callbacks yet; POST /v1/endpoints/{endpoint}/verify asks it
+    again, and the endpoint's `verification` says what was wrong with its answer.
+    """
+
+
+class NoHandshake(Conflict):
+    """The endpoint needs no verification; set its `handshake` to `cloudevents` or `challenge`."""
+
+
 class TransientStream(EventHubError):
     """A transient stream is in memory only, so callbacks for its events cannot be guaranteed;
     listen to the stream, or register without an endpoint.

@@ -29,6 +29,7 @@ throttled = ThrottledLog(log)
 REGISTRATION = "registration."
 GROUP = "registration_group."
 POLICY = "stream.changed"
+ENDPOINT = "endpoint."
 
 
 class CatalogChange(NamedTuple):
@@ -53,6 +54,8 @@ class Feed:
         self._subscribers: set[Listener] = set()  # notified of some registrations: `subscription`
         self._by_registration: dict[int, set[Listener]] = {}
         self.policy_listeners: set[Callable[[], None]] = set()  # notified of streams' policies
+        # notified of changed endpoints, by id; None: any may have changed
+        self.endpoint_listeners: set[Callable[[int | None], None]] = set()
         self.applied = Cursor("", 0)  # listeners were notified of `system` up to this event
         self._log = hub_log
         self._waiting: list[asyncio.Future[None]] = []
@@ -149,12 +152,15 @@ class Feed:
             )
         elif event.type == POLICY:
             self._notify_policy_listeners()
+        elif event.type.startswith(ENDPOINT):
+            self._notify_endpoint_listeners(event.attributes.get("endpoint"))
 
     def _notify(self, change: CatalogChange | None) -> None:
         for listener in (*self.listeners, *self._listeners_of(change)):
             listener(change)
         if change is None:
             self._notify_policy_listeners()
+            self._notify_endpoint_listeners(None)
 
     def _listeners_of(self, change: CatalogChange | None) -> set[Listener]:
         """Return the subscribers that the change may concern."""
@@ -165,3 +171,7 @@ class Feed:
     def _notify_policy_listeners(self) -> None:
         for listener in list(self.policy_listeners):
             listener()
+
+    def _notify_endpoint_listeners(self, endpoint_id: int | None) -> None:
+        for listener in list(self.endpoint_listeners):
+            listener(endpoint_id)

@@ -26,12 +26,14 @@ from django.db.models import (
 )
 
 from eventhub.access.models import Client, Zone
+from eventhub.base import limits
 from eventhub.eventlog.models import Stream
 from eventhub.postgresql.tables import CurrentXid, JsonTextField, Reference, TableStorage, Xid8Field
 
 LIVE = Q(deleted_at__isnull=True)
 CURRENT = Q(until_barrier__isnull=True)
 ENDED = Q(until_barrier__isnull=False)
+ORDERED_BY_KEY = Q(ordered=True) & ~Q(order_by="")
 
 
 class LiveManager(models.Manager):
@@ -69,6 +71,11 @@ class Endpoint(models.Model):
         V1A = "v1a"
         BOTH = "both"
 
+    class Handshake(models.TextChoices):
+        NONE = "none"
+        CLOUDEVENTS = "cloudevents"
+        CHALLENGE = "challenge"
+
     id = models.BigAutoField(primary_key=True)
     zone = ForeignKey(Zone, models.DO_NOTHING, db_index=False)
     client = ForeignKey(Client, models.DO_NOTHING, db_index=False)
@@ -79,7 +86,20 @@ class Endpoint(models.Model):
     )
     ordered = BooleanField(
         db_default=False,
-        db_comment="deliver one event of a stream at a time, in the stream's order",
+        db_comment="deliver one event of a stream, or of a key, at a time, in the stream's order",
+    )
+    order_by = TextField(
+        db_default="",
+        db_comment="path of the key by whose value events are ordered; empty: the whole stream",
+    )
+    batch_events_max = IntegerField(
+        null=True, db_comment="events in one request at most; null: one event, not as a batch"
+    )
+    batch_bytes_max = IntegerField(
+        db_default=limits.BATCH_BYTES_DEFAULT, db_comment="bytes of the body of a batch at most"
+    )
+    batch_linger_ms = IntegerField(
+        db_default=0, db_comment="how long an event waits for others of its batch at most"
     )
     format = TextField(
         choices=Format, db_default=Format.NATIVE, db_comment="format of the callbacks' bodies"
@@ -90,7 +110,18 @@ class Endpoint(models.Model):
         db_comment="signatures of the callbacks: v1 (HMAC-SHA256), v1a (Ed25519) or both",
     )
     enabled = BooleanField(db_default=True)
-    reason = TextField(null=True, db_comment="why it is disabled: request, gone")
+    reason = TextField(null=True, db_comment="why it is disabled: request, gone, unverified")
+    handshake = TextField(
+        choices=Handshake,
+        db_default=Handshake.NONE,
+        db_comment="how the receiver must agree to callbacks before the first one",
+    )
+    verified_at = DateTimeField(
+        null=True, db_comment="time at which the receiver at this URL agreed last"
+    )
+    allowed_rate = IntegerField(
+        null=True, db_comment="requests per minute that it agreed to; null: it named no bound"
+    )
     created_at = DateTimeField(db_default=TransactionNow())
     changed_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
@@ -105,10 +136,15 @@ class Endpoint(models.Model):
                 condition=Q(format__in=["native", "cloudevents_structured", "cloudevents_binary"]),
                 name="endpoints_format",
             ),
+            CheckConstraint(
+                condition=Q(handshake__in=["none", "cloudevents", "challenge"]),
+                name="endpoints_handshake",
+            ),
         )
         indexes = (
             Index(fields=["zone", "id"], condition=LIVE, name="endpoints_by_zone"),
             Index(fields=["client", "url"], condition=LIVE, name="endpoints_by_url"),
+            Index(fields=["id"], condition=ORDERED_BY_KEY, name="endpoints_by_key"),
         )
 
     def __str__(self) -> str:
@@ -229,6 +265,37 @@ class EndpointHealth(models.Model):
 
     def __str__(self) -> str:
         return self.outcome
+
+
+class EndpointVerification(models.Model):
+    """The last verification of an endpoint, in which its receiver is asked whether it agrees to
+    callbacks. A worker claims it, asks, and writes the outcome.
+    """
+
+    endpoint = OneToOneField(
+        Endpoint, models.DO_NOTHING, primary_key=True, related_name="verification"
+    )
+    number = IntegerField(db_default=1, db_comment="of the request; rises with each")
+    requested_at = DateTimeField(db_default=TransactionNow())
+    claimed_until = DateTimeField(null=True, db_comment="until then a worker is at it")
+    ended_at = DateTimeField(null=True, db_comment="null: pending")
+    outcome = TextField(null=True, db_comment="verified, or why not, as in attempts")
+    status = IntegerField(null=True, db_comment="HTTP status of the answer, if there was one")
+    detail = TextField(null=True, db_comment="what was wrong with the answer")
+
+    class Meta:
+        db_table = "endpoint_verifications"
+        db_table_comment = "last verifications of endpoints"
+        indexes = (
+            Index(
+                fields=["requested_at"],
+                condition=Q(ended_at__isnull=True),
+                name="endpoint_verifications_pending",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.outcome or "pending"
 
 
 class Barrier(models.Model):

@@ -43,7 +43,7 @@ async def record_results(
     inconclusive: set[int] = set()
     for each in results:
         endpoint_id = each.claimed.endpoint_id
-        if each.outcome is None or each.outcome == "delivered":
+        if each.outcome is None or each.outcome == "delivered" or not each.is_request:
             continue
         if each.outcome in INCONCLUSIVE:
             inconclusive |= {endpoint_id} if each.claimed.probe else set()

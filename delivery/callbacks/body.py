@@ -51,6 +51,7 @@ class RequestContent(NamedTuple):
 
     headers: str
     body: bytes
+    answer_bytes_max: int = limits.CALLBACK_ANSWER_CHARS_STORED_MAX  # of the body of the answer
 
 
 class BoundVariables(NamedTuple):
@@ -78,6 +79,11 @@ class Body(Protocol):
     ) -> RequestContent:
         """Return headers and body with the matching registrations and the bound variables."""
 
+    def element(
+        self, message: str, registrations: Sequence[int], bound: BoundVariables | None = None
+    ) -> bytes:
+        """Return the JSON object for a batch, with the id of the delivery."""
+
 
 class NativeBody(NamedTuple):
     """A native body: the bytes before and after the list of registration ids."""
@@ -99,12 +105,20 @@ class NativeBody(NamedTuple):
         body = b"%b%b%b" % (self.before, matched.encode(), self.after)
         return RequestContent("content-type: application/json\r\n", body)
 
+    def element(
+        self, message: str, registrations: Sequence[int], bound: BoundVariables | None = None
+    ) -> bytes:
+        return b'{"id":"%b",%b' % (message.encode(), self.content(registrations, bound).body[1:])
+
 
 class CloudBody(NamedTuple):
-    """A CloudEvent, with the stream, the cursor and the registrations in headers."""
+    """A CloudEvent, with the stream, the cursor and the registrations in headers, or in a batch in
+    extension attributes (`extensions`: stream and cursor, as JSON without braces).
+    """
 
     headers: str
     body: bytes
+    extensions: bytes
     expires_at_us: int = 0
 
     @property
@@ -120,6 +134,17 @@ class CloudBody(NamedTuple):
         if bound is not None:
             headers += f"eventhub-bindings: {bindings_header(bound.variables)}\r\n"
         return RequestContent(headers, self.body)
+
+    def element(
+        self, message: str, registrations: Sequence[int], bound: BoundVariables | None = None
+    ) -> bytes:
+        own = b'"eventhubdelivery":"%b",%b' % (message.encode(), self.extensions)
+        if len(registrations) <= limits.CALLBACK_HEADER_REGISTRATIONS_MAX:
+            own += b',"eventhubmatched":"%b"' % _registration_ids(registrations).encode()
+            if bound is not None:
+                bindings = orjson.dumps(bindings_header(bound.variables))
+                own += b',"eventhubbindings":%b' % bindings
+        return b"{%b,%b" % (own, self.body[1:])
 
 
 class LoggedEvent(NamedTuple):
@@ -170,7 +195,8 @@ def _cloud_body(format: Format, event: Event, segment: SegmentName, sequence: in
         message = cloudevents.Message(content_type, cloudevents.structured(event, cursor))
     own = [("eventhub-stream", segment.stream), ("eventhub-cursor", cursor)]
     lines = [f"{name.lower()}: {value}\r\n" for name, value in (*message.headers, *own)]
-    return CloudBody("".join(lines), message.body)
+    extensions = orjson.dumps({"eventhubstream": segment.stream, "eventhubcursor": cursor})[1:-1]
+    return CloudBody("".join(lines), message.body, extensions)
 
 
 def _registration_ids(registrations: Sequence[int]) -> str:

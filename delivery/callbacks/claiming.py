@@ -1,30 +1,29 @@
-"""Claims of due deliveries, up to the free slots of this worker, which are then posted. SQL
-module.
+"""Claims of due deliveries, up to the free slots of this worker, which are then posted. A slot is
+for one request at a time: for one delivery, for a batch, or for a lane, whose deliveries are posted
+one after the other. SQL module.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from delivery.callbacks import claims
 from delivery.callbacks.backoffs import return_probes, take_probes
-from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneKey, ScanResult
+from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneCounts, ScanResult
 from delivery.callbacks.load import Loader
-from delivery.callbacks.posting import DispatcherContext, Posting, PreparedDelivery
+from delivery.callbacks.posting import DispatcherContext, Posting
+from delivery.callbacks.prepared import PreparedDelivery
 from delivery.callbacks.rotation import Rotation
 from eventhub.base import limits, metrics
 from eventhub.postgresql.connections import Connection
 
-_START = LaneKey(0, 0)
-
 
 class _Scan(NamedTuple):
-    """A scan's due deliveries, by endpoint id or by lane, and the slots granted to each
-    endpoint.
-    """
+    """A scan's endpoints with due deliveries, by id, and the slots granted to each."""
 
     found: ScanResult
-    due: dict[Any, CallbackEndpoint]
+    due: dict[int, CallbackEndpoint]
     granted: dict[int, int]
 
 
@@ -41,14 +40,15 @@ class Claiming:
         self._parallel = Rotation(context.random)
         self._ordered = Rotation(context.random)
         self._endpoints_after = 0
-        self._lanes_after = _START
+        self._lanes_after = 0  # an endpoint, too
+        self._linger_until_s = [math.inf, math.inf]  # of parallel and ordered batches
         self.pending_s = context.clock.monotonic_s()  # when a scan last found something pending
         self.count = 0  # deliveries claimed
 
     @property
     def is_partial(self) -> bool:
         """Whether the last scan stopped before the end."""
-        return self._endpoints_after > 0 or self._lanes_after > _START
+        return self._endpoints_after > 0 or self._lanes_after > 0
 
     async def has_due(self, connection: Connection) -> bool:
         """Scan without claiming; return True if something is due that this worker has slots for."""
@@ -60,7 +60,7 @@ class Claiming:
             if scan.found.deleted or self._failures.limit_to_callable(scan.granted):
                 return True
         self._endpoints_after = parallel.found.last or 0
-        self._lanes_after = ordered.found.last or _START
+        self._lanes_after = ordered.found.last or 0
         return False
 
     async def claim(self, connection: Connection) -> bool:
@@ -69,32 +69,38 @@ class Claiming:
         ordered = await self._claim_ordered(connection)
         return parallel or ordered
 
+    @property
+    def linger_s(self) -> float:
+        """The time until a batch that waits for more events is due; infinite if there is none."""
+        return max(0.0, min(self._linger_until_s) - self._clock.monotonic_s())
+
     async def _parallel_due(self, connection: Connection) -> _Scan:
         found = await claims.scan_parallel(connection, self._endpoints_after)
-        due = self._parallel.due(self._endpoints_after, found)
-        self._record_scan(found)
-        return _Scan(found, due, self._slots.grant(self._parallel.order(due.values())))
+        return self._granted(found, self._parallel, self._endpoints_after)
 
     async def _ordered_due(self, connection: Connection) -> _Scan:
-        found = await claims.scan_ordered(connection, self._lanes_after)
-        due = self._ordered.due(self._lanes_after, found)
-        self._record_scan(found)
-        endpoints = {endpoint.id: endpoint for endpoint in due.values()}
-        return _Scan(found, due, self._slots.grant(self._ordered.order(endpoints.values())))
+        found = await claims.scan_lanes(connection, self._lanes_after)
+        return self._granted(found, self._ordered, self._lanes_after)
 
-    def _record_scan(self, found: ScanResult) -> None:
+    def _granted(self, found: ScanResult, rotation: Rotation, after: int) -> _Scan:
+        """Record a scan and grant slots to what it found."""
+        due = rotation.due(after, found)
         if found.failing:
             self.pending_s = self._clock.monotonic_s()
         self._failures.record_scan(found.failing)
+        linger_s = math.inf if found.linger_s is None else found.linger_s
+        self._linger_until_s[rotation is self._ordered] = self._clock.monotonic_s() + linger_s
+        return _Scan(found, due, self._slots.grant(rotation.order(due.values())))
 
     async def _claim_parallel(self, connection: Connection) -> bool:
         found, due, granted = await self._parallel_due(connection)
         self._endpoints_after = found.last or 0
         await _cancel(connection, found)
         self._parallel.grant(due, granted)
-        requested = self._failures.limit_to_callable(granted)
-        probes = await self._probes(connection, requested)
+        allowed = self._failures.limit_to_callable(granted)
+        probes = await self._probes(connection, allowed)
         expired = probes & self._posting.expired_probes
+        requested = _deliveries(allowed, due, probes)
         requested.update(dict.fromkeys(expired, limits.CALLBACK_LANE_DELIVERIES_MAX))
         if not requested:
             return bool(due) or found.last is not None
@@ -111,42 +117,64 @@ class Claiming:
 
     def _post(self, prepared: Sequence[PreparedDelivery], probes: frozenset[int]) -> None:
         probing: dict[int, list[PreparedDelivery]] = {}
+        batches: list[list[PreparedDelivery]] = []
         for delivery in prepared:
             endpoint_id = delivery.claimed.endpoint_id
             if endpoint_id in probes:
                 probing.setdefault(endpoint_id, []).append(delivery)
+            elif delivery.target.batch is not None:
+                batches.append([delivery])
             else:
                 self._posting.deliver(delivery)
         for found in probing.values():
             self._posting.probe(found)
+        self._post_batches(batches, ordered=False)
         self._confirm(len(prepared))
+
+    def _post_batches(self, lanes: list[list[PreparedDelivery]], *, ordered: bool) -> None:
+        """Post lanes in batches, about one batch of an endpoint in each request at a time."""
+        parts: dict[int, list[PreparedDelivery]] = {}
+        for lane in lanes:
+            size, endpoint_id = lane[0].target.batch, lane[0].claimed.endpoint_id
+            part = parts.setdefault(endpoint_id, [])
+            part += lane
+            if size is not None and len(part) >= size.events_max:
+                self._posting.deliver_batches(parts.pop(endpoint_id), size, ordered=ordered)
+        for part in parts.values():
+            if part[0].target.batch is not None:
+                self._posting.deliver_batches(part, part[0].target.batch, ordered=ordered)
 
     async def _claim_ordered(self, connection: Connection) -> bool:
         found, due, granted = await self._ordered_due(connection)
-        self._lanes_after = found.last or _START
+        self._lanes_after = found.last or 0
         await _cancel(connection, found)
         self._ordered.grant(due, granted)
         allowed = self._failures.limit_to_callable(granted)
         probes = await self._probes(connection, allowed)
-        lanes = []
-        for lane in due:
-            if allowed.get(lane.endpoint_id, 0) > 0:
-                allowed[lane.endpoint_id] -= 1
-                lanes.append(lane)
-        if not lanes:
+        if not allowed:
             return bool(due) or found.last is not None
+        requested = _lanes(allowed, due, probes)
         until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
         token = self._heartbeat.token()
-        taken = await claims.claim_ordered(connection, lanes, token=token, probes=probes)
+        taken = await claims.claim_lanes(connection, requested, token=token, probes=probes)
         firsts = await self._mark_probes(connection, [lane[0] for lane in taken], probes)
         flat = [each for first, lane in zip(firsts, taken, strict=True)
                 for each in (first, *lane[1:])]  # fmt: skip
-        endpoints = {endpoint.id: endpoint for endpoint in due.values()}
-        prepared = iter(await self._prepare(connection, flat, endpoints, until_s))
+        prepared = iter(await self._prepare(connection, flat, due, until_s))
+        batches: list[list[PreparedDelivery]] = []
         for lane_claims in taken:
-            self._posting.deliver_lane(list(islice(prepared, len(lane_claims))))
+            lane = list(islice(prepared, len(lane_claims)))
+            if lane[0].target.batch is not None and not lane[0].claimed.probe:
+                batches.append(lane)
+            else:
+                self._posting.deliver_lane(lane)
+        self._post_batches(batches, ordered=True)
         self._confirm(len(flat))
-        return len(lanes) < len(due) or found.last is not None
+        return (
+            len(taken) >= sum(each.lanes for each in requested.values())
+            or requested.keys() != due.keys()
+            or found.last is not None
+        )
 
     def _confirm(self, count: int) -> None:
         self._heartbeat.confirm_claim()
@@ -196,6 +224,35 @@ class Claiming:
             PreparedDelivery(each, targets[each.endpoint_id], content, until_s)
             for each, content in zip(claimed, contents, strict=True)
         ]
+
+
+def _deliveries(
+    slots: Mapping[int, int], due: Mapping[int, CallbackEndpoint], probes: frozenset[int]
+) -> dict[int, int]:
+    """Return how many deliveries to claim for the slots of each endpoint."""
+    free = limits.BATCH_DELIVERIES_CLAIMED_MAX
+    requested = {}
+    for endpoint_id, count in slots.items():
+        size = 1 if endpoint_id in probes else due[endpoint_id].events_per_request
+        requested[endpoint_id] = max(count, min(count * size, free)) if size > 1 else count
+        free -= requested[endpoint_id] if size > 1 else 0
+    return requested
+
+
+def _lanes(
+    slots: Mapping[int, int], due: Mapping[int, CallbackEndpoint], probes: frozenset[int]
+) -> dict[int, LaneCounts]:
+    """Return how many lanes to take for the slots of each endpoint. A lane has a slot, but several
+    lanes share a batch.
+    """
+    requested = {}
+    for endpoint_id, count in _deliveries(slots, due, probes).items():
+        if due[endpoint_id].batch_events_max is not None and endpoint_id not in probes:
+            requested[endpoint_id] = LaneCounts(count, count, count)
+        else:
+            lane = limits.CALLBACK_LANE_DELIVERIES_MAX
+            requested[endpoint_id] = LaneCounts(count, count * lane, lane)
+    return requested
 
 
 async def _cancel(connection: Connection, found: ScanResult) -> None:

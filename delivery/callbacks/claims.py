@@ -5,9 +5,10 @@ connection in autocommit mode and raises what psycopg raises when the database i
 claim whose answer never arrives expires.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 from uuid import uuid4
 
 from delivery.callbacks.body import SegmentName
@@ -16,21 +17,25 @@ from eventhub.postgresql import arrays, queries
 from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection, connect
 from eventhub.postgresql.rows import fetch_all, fetch_value
-from registrations.endpoints.statements import Format, Signature
+from registrations.endpoints.statements import Format, Handshake, Signature
 from registrations.filters.report import ReportTemplate, stored_report
 
 SQL = queries.load("delivery/sql/callbacks.sql")
 
 
 class LaneKey(NamedTuple):
-    """A lane: the ordered queue of one endpoint and one stream."""
+    """A lane: the ordered queue of an endpoint for one stream, or for one value of its key. Its
+    number is the stream's id, or negative.
+    """
 
     endpoint_id: int
-    stream_id: int
+    number: int
 
 
 class CallbackEndpoint(NamedTuple):
-    """The settings of an endpoint that posting needs. Its secrets are read when it has changed."""
+    """The settings of an endpoint that posting needs. Its secrets are read when it has changed.
+    `batch_events_max`: None unless events are posted in batches.
+    """
 
     id: int
     url: str
@@ -39,6 +44,20 @@ class CallbackEndpoint(NamedTuple):
     client_id: int
     zone: str
     format: Format
+    handshake: Handshake = "none"
+    batch_events_max: int | None = None
+    batch_bytes_max: int | None = None
+
+    @property
+    def events_per_request(self) -> int:
+        return self.batch_events_max or 1
+
+    @property
+    def body_format(self) -> Format:
+        """The format of an event's body. In a batch a CloudEvent is always structured."""
+        if self.batch_events_max is None or self.format == "native":
+            return self.format
+        return "cloudevents_structured"
 
 
 class FailureState(NamedTuple):
@@ -52,12 +71,15 @@ class FailureState(NamedTuple):
 
 
 class ScanResult(NamedTuple):
-    """The result of scanning one page; `last`: the next page starts after it, None at the end."""
+    """The result of scanning one page; `last`: the next page starts after it, None at the end.
+    `linger_s`: until the next batch that waits for more events is due; None: there is none.
+    """
 
-    due: dict[Any, CallbackEndpoint]  # by endpoint id, or by lane
+    due: dict[int, CallbackEndpoint]  # by endpoint id
     deleted: frozenset[int]  # endpoints whose deliveries are to be cancelled
     failing: Mapping[int, FailureState | None]  # of all endpoints scanned
-    last: Any
+    last: int | None
+    linger_s: float | None = None
 
 
 class Claimed(NamedTuple):
@@ -70,6 +92,7 @@ class Claimed(NamedTuple):
     segment_id: int
     sequence: int
     stream_id: int
+    lane_number: int
     registrations: list[int]
     attempts: int
     uncounted_attempts: int
@@ -86,7 +109,21 @@ class Claimed(NamedTuple):
 
     @property
     def lane(self) -> LaneKey:
-        return LaneKey(self.endpoint_id, self.stream_id)
+        return LaneKey(self.endpoint_id, self.lane_number)
+
+
+class LaneCounts(NamedTuple):
+    """How many lanes of an endpoint may be taken, and how many deliveries claimed, of all of them
+    and of each: at least one of each.
+    """
+
+    lanes: int
+    deliveries: int
+    deliveries_of_each: int
+
+    def of_each(self, taken: int) -> int:
+        """Return how many deliveries to claim of each lane, if so many lanes were taken."""
+        return max(1, min(self.deliveries // taken, self.deliveries_of_each))
 
 
 class _RankedClaim(NamedTuple):
@@ -105,22 +142,12 @@ class _ScannedEndpoint(NamedTuple):
     failures: int | None
     backs_off: bool
     spares: bool
+    linger_s: float | None
 
     def failing(self) -> FailureState | None:
         if self.failures is None:
             return None
         return FailureState(self.failures, self.backs_off, self.backs_off and self.spares)
-
-
-class _ScannedLane(NamedTuple):
-    """A lane with pending deliveries."""
-
-    scanned: _ScannedEndpoint
-    stream_id: int
-
-    @property
-    def lane(self) -> LaneKey:
-        return LaneKey(self.scanned.endpoint.id, self.stream_id)
 
 
 class ClaimedEvent(NamedTuple):
@@ -163,34 +190,23 @@ async def open_connection(url: str, name: str) -> Connection:
 
 async def scan_parallel(connection: Connection, after: int) -> ScanResult:
     """Return the endpoints with due deliveries, starting after the endpoint `after`."""
+    return await _scan(connection, SQL["scan_parallel"], after)
+
+
+async def scan_lanes(connection: Connection, after: int) -> ScanResult:
+    """Return the endpoints with free lanes that are due, starting after the endpoint `after`."""
+    return await _scan(connection, SQL["scan_lanes"], after)
+
+
+async def _scan(connection: Connection, statement: LiteralString, after: int) -> ScanResult:
     bounds = {"after": after, "endpoints_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX, **_pauses()}
-    statement = SQL["scan_parallel"]
     rows = await fetch_all(connection, _ScannedEndpoint, statement, bounds, binary=True)
     due = {row.endpoint.id: row.endpoint for row in rows if row.is_due}
-    last = rows[-1].endpoint.id if _is_page_full(rows) else None
-    return ScanResult(due, *_failure_states(rows), last)
-
-
-async def scan_ordered(connection: Connection, after: LaneKey) -> ScanResult:
-    """Return the free lanes with a due delivery, starting after the lane `after`."""
-    bounds = {
-        "endpoint": after.endpoint_id,
-        "stream": after.stream_id,
-        "lanes_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
-        **_pauses(),
-    }
-    rows = await fetch_all(connection, _ScannedLane, SQL["scan_ordered"], bounds, binary=True)
-    due = {row.lane: row.scanned.endpoint for row in rows if row.scanned.is_due}
-    last = rows[-1].lane if _is_page_full(rows) else None
-    return ScanResult(due, *_failure_states([row.scanned for row in rows]), last)
-
-
-def _failure_states(
-    rows: Sequence[_ScannedEndpoint],
-) -> tuple[frozenset[int], dict[int, FailureState | None]]:
-    """Return the deleted endpoints, and the failure state of each endpoint."""
     deleted = frozenset(row.endpoint.id for row in rows if row.is_deleted)
-    return deleted, {row.endpoint.id: row.failing() for row in rows}
+    failing = {row.endpoint.id: row.failing() for row in rows}
+    last = rows[-1].endpoint.id if len(rows) >= limits.CALLBACK_SCAN_ENDPOINTS_MAX else None
+    lingering = [row.linger_s for row in rows if row.linger_s is not None and row.linger_s > 0]
+    return ScanResult(due, deleted, failing, last, min(lingering, default=None))
 
 
 def _pauses() -> dict[str, float]:
@@ -208,10 +224,6 @@ def retry_pauses() -> dict[str, float]:
         "retry_s_base": limits.CALLBACK_RETRY_S_BASE,
         "retry_s_max": limits.CALLBACK_RETRY_S_MAX,
     }
-
-
-def _is_page_full(rows: Sequence[Any]) -> bool:
-    return len(rows) >= limits.CALLBACK_SCAN_ENDPOINTS_MAX
 
 
 async def claim_parallel(
@@ -235,27 +247,39 @@ async def claim_parallel(
     return await fetch_all(connection, Claimed, SQL["claim_parallel"], values, binary=True)
 
 
-async def claim_ordered(
+async def claim_lanes(
     connection: Connection,
-    lanes: Sequence[LaneKey],
+    requested: Mapping[int, LaneCounts],
     *,
     token: str = "",
     probes: Collection[int] = (),
 ) -> list[list[Claimed]]:
-    """Take the lanes that are free and claim their oldest deliveries, each lane's in order. `token`
-    and `probes` are as in `claim_parallel`.
+    """Take lanes that are due, for each endpoint at most the requested number, and claim their
+    oldest deliveries, each lane's in order. `token` and `probes` are as in `claim_parallel`.
 
     Two statements are needed: the second reads the deliveries as they are once the lanes are held.
     """
     token = token or str(uuid4())
     terms = {"token": token, "claim_s": limits.CALLBACK_CLAIM_S}
-    values = {**_lane_arrays(lanes), **terms, "probes": int8_array([*probes])}
+    values = {
+        "endpoints": int8_array([*requested]),
+        "counts": int8_array([each.lanes for each in requested.values()]),
+        "probes": int8_array([*probes]),
+        **terms,
+    }
     taken = await fetch_all(connection, LaneKey, SQL["take_lanes"], values, binary=True)
     if not taken:
         return []
-    bounds = {"deliveries_max": limits.CALLBACK_LANE_DELIVERIES_MAX, **retry_pauses()}
-    requested = {**_lane_arrays(taken), **terms, **bounds}
-    rows = await fetch_all(connection, _RankedClaim, SQL["claim_lanes"], requested, binary=True)
+    of_endpoint = Counter(lane.endpoint_id for lane in taken)
+    counts = [requested[lane.endpoint_id].of_each(of_endpoint[lane.endpoint_id]) for lane in taken]
+    bounds = {"counts": int8_array(counts), **retry_pauses()}
+    rows = await fetch_all(
+        connection,
+        _RankedClaim,
+        SQL["claim_lanes"],
+        {**_lane_arrays(taken), **terms, **bounds},
+        binary=True,
+    )
     found: dict[LaneKey, list[Claimed]] = {lane: [] for lane in taken}
     behind: list[Claimed] = []
     for claimed, place in sorted(rows, key=attrgetter("place")):
@@ -269,13 +293,17 @@ async def claim_ordered(
     return [claims for claims in found.values() if claims]
 
 
-async def leave_lanes(connection: Connection, taken: Sequence[tuple[LaneKey, str]]) -> None:
-    """Free lanes that are still held under the given tokens."""
+async def leave_lanes(connection: Connection, taken: Sequence[tuple[LaneKey, str]]) -> int:
+    """Leave lanes that are still held under the given tokens, after their results are written;
+    return how many of them are due again.
+    """
     values = {
         **_lane_arrays([lane for lane, _ in taken]),
         "tokens": text_array([token for _, token in taken]),
+        "fanout_s": limits.CALLBACK_SCAN_NEXT_S,
     }
-    await connection.execute(SQL["leave_lanes"], values)
+    due: int | None = await fetch_value(connection, SQL["leave_lanes"], values)
+    return due or 0
 
 
 async def give_back(connection: Connection, claims: Sequence[Claimed]) -> None:
@@ -293,11 +321,15 @@ async def cancel(connection: Connection, endpoint_id: int) -> int:
     }
     parallel = await connection.execute(SQL["cancel"], bounds)
     ordered = await connection.execute(SQL["cancel_ordered"], bounds)
+    if not ordered.rowcount:
+        await connection.execute(SQL["cancel_lanes"], {"endpoint": endpoint_id})
     return parallel.rowcount + ordered.rowcount
 
 
 async def forget_lanes(url: str) -> None:
-    """Delete the rows of lanes that have been free for long. Raise what psycopg raises."""
+    """Delete the rows of lanes without deliveries that have been free for long. Raise what psycopg
+    raises.
+    """
     connection = await connect(url, name="eventhub lanes")
     async with connection:
         await connection.execute(SQL["forget_lanes"], {"idle_s": limits.CALLBACK_LANE_IDLE_S})
@@ -363,5 +395,5 @@ def delivery_keys(claims: Sequence[Claimed]) -> dict[str, Any]:
 def _lane_arrays(lanes: Sequence[LaneKey]) -> dict[str, Any]:
     return {
         "endpoints": int8_array([lane.endpoint_id for lane in lanes]),
-        "streams": int8_array([lane.stream_id for lane in lanes]),
+        "lanes": int8_array([lane.number for lane in lanes]),
     }

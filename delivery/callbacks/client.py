@@ -47,10 +47,10 @@ class HttpConnection(asyncio.Protocol):
 
     _parser: httptools.HttpResponseParser
 
-    def __init__(self, body_bytes_max: int = limits.CALLBACK_ANSWER_CHARS_STORED_MAX) -> None:
-        self._body_bytes_max = body_bytes_max  # of a body; the rest is dropped
+    def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[CallbackResponse] | None = None
+        self._answer_bytes_max = 0
         self._reset()
         self.reusable = False  # it may carry another request
         self.idle_since_s = 0.0
@@ -69,11 +69,14 @@ class HttpConnection(asyncio.Protocol):
     def usable(self) -> bool:
         return self.reusable and self._transport is not None and not self._transport.is_closing()
 
-    def send(self, request: bytes) -> Awaitable[CallbackResponse]:
-        """Send a request; the awaitable gives the response. Raise OSError and MalformedResponse."""
+    def send(self, request: bytes, answer_bytes_max: int) -> Awaitable[CallbackResponse]:
+        """Send a request; the awaitable gives the response, with so much of its body. Raise OSError
+        and MalformedResponse.
+        """
         if self._transport is None:
             raise ConnectionError("the connection was closed at once")
         self._reset()
+        self._answer_bytes_max = answer_bytes_max
         self._parser = httptools.HttpResponseParser(self)
         self.reusable = False
         self._waiter = asyncio.get_running_loop().create_future()
@@ -138,10 +141,10 @@ class HttpConnection(asyncio.Protocol):
 
     def on_body(self, data: bytes) -> None:
         self._body_bytes += len(data)
-        space = self._body_bytes_max - len(self._body)
+        space = self._answer_bytes_max - len(self._body)
         if space > 0:
             self._body += data[:space]
-        if self._body_bytes > limits.CALLBACK_ANSWER_BYTES_READ_MAX:
+        if self._body_bytes > max(limits.CALLBACK_ANSWER_BYTES_READ_MAX, self._answer_bytes_max):
             self._end(keep=False)
 
     def on_message_complete(self) -> None:
@@ -178,27 +181,34 @@ class HttpClient:
     """
 
     def __init__(
-        self, guard: Guard, body_bytes_max: int = limits.CALLBACK_ANSWER_CHARS_STORED_MAX
+        self, guard: Guard, answer_bytes_max: int = limits.CALLBACK_ANSWER_CHARS_STORED_MAX
     ) -> None:
         self._guard = guard
-        self._protocol = partial(HttpConnection, body_bytes_max)
+        self._answer_bytes_max = answer_bytes_max
         self._idle: dict[Origin, list[HttpConnection]] = {}
         self._swept_s = time.monotonic()
 
-    async def post(self, origin: Origin, request: bytes) -> CallbackResponse:
-        """Send a request and return the response. Raise OSError and UnicodeError as `Guard.connect`
-        does, MalformedResponse, and TimeoutError when it takes too long in total.
+    async def post(
+        self,
+        origin: Origin,
+        request: bytes,
+        answer_bytes_max: int | None = None,
+    ) -> CallbackResponse:
+        """Send a request and return the response, with so much of its body. Raise OSError and
+        UnicodeError as `Guard.connect` does, MalformedResponse, and TimeoutError when it takes too
+        long in total.
         """
+        answer_bytes_max = answer_bytes_max or self._answer_bytes_max
         async with asyncio.timeout(limits.CALLBACK_TIMEOUT_S_MAX):
             reusable = self._take(origin)
             if reusable is not None:
                 try:
-                    return await self._exchange(origin, reusable, request)
+                    return await self._exchange(origin, reusable, request, answer_bytes_max)
                 except _Dropped:
                     pass  # closed while idle: the server has not read the request
             async with asyncio.timeout(limits.CALLBACK_CONNECT_TIMEOUT_S_MAX):
-                opened = await self._guard.connect(origin, self._protocol)
-            return await self._exchange(origin, opened, request)
+                opened = await self._guard.connect(origin, HttpConnection)
+            return await self._exchange(origin, opened, request, answer_bytes_max)
 
     def close(self) -> None:
         for reusable in self._idle.values():
@@ -207,10 +217,10 @@ class HttpClient:
         self._idle.clear()
 
     async def _exchange(
-        self, origin: Origin, connection: HttpConnection, request: bytes
+        self, origin: Origin, connection: HttpConnection, request: bytes, answer_bytes_max: int
     ) -> CallbackResponse:
         try:
-            answer = await connection.send(request)
+            answer = await connection.send(request, answer_bytes_max)
         except BaseException:
             connection.drop()
             raise

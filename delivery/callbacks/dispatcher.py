@@ -25,6 +25,7 @@ from delivery.callbacks.outbox import Disable, ResultOutbox
 from delivery.callbacks.posting import DispatcherContext, Posting
 from delivery.callbacks.slots import CallbackSlots
 from delivery.callbacks.tokens import TokenSource
+from delivery.callbacks.verifier import EndpointVerifier
 from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable
@@ -42,7 +43,8 @@ _LOST = (psycopg.Error, *CONNECTION_ERRORS)
 
 class DispatcherSettings(NamedTuple):
     """The settings of a dispatcher. `direct_url` is the database's own URL where `database_url`
-    leads to a pooler; `disable` disables an endpoint that answered 410.
+    leads to a pooler; `disable` disables an endpoint that answered 410; `sender` is the hub's name
+    in the CloudEvents handshake.
     """
 
     database_url: str
@@ -51,6 +53,7 @@ class DispatcherSettings(NamedTuple):
     addresses: AllowedAddresses
     disable: Disable
     archive: ReadsArchive | None = None
+    sender: str = "eventhub"
 
 
 class CallbackDispatcher:
@@ -100,8 +103,9 @@ class CallbackDispatcher:
         )
         self._slots, self._heartbeat, self._outbox = slots, heartbeat, outbox
         self._posting = Posting(context, self._client, self._on_slot_free, self._changed.set)
-        loader = Loader(settings.keyring, self._clock, settings.archive)
+        loader = Loader(settings.keyring, self._clock, settings.archive, settings.sender)
         self._claiming = Claiming(context, loader, self._posting)
+        self._verifier = EndpointVerifier(self._client, self._tokens, loader, settings.sender)
 
     def wake(self) -> None:
         """Scan for due deliveries now."""
@@ -120,11 +124,14 @@ class CallbackDispatcher:
         beating = asyncio.create_task(
             self._keep_connected("alive", self._heartbeat.run, self._settings.direct_url)
         )
+        verifying = asyncio.create_task(
+            self._keep_connected("verifications", self._verifier.run, self._settings.direct_url)
+        )
         await stop.wait()
         self._stopping = self._posting.stopping = True
         self._changed.set()
         await asyncio.wait([scheduling], timeout=limits.CALLBACK_STOP_S_MAX / 4)
-        await self._finish(scheduling, writing, beating)
+        await self._finish(scheduling, writing, beating, verifying)
         self._disconnect()  # ends a unit that waits for the database
         self._client.close()
         self._tokens.close()
@@ -258,7 +265,9 @@ class CallbackDispatcher:
             return limits.CALLBACK_SCAN_NEXT_S
         idle_s = self._clock.monotonic_s() - self._claiming.pending_s
         is_idle = not self._posting.requests and idle_s > limits.CALLBACK_REST_AFTER_S
-        return limits.CALLBACK_REST_INTERVAL_S if is_idle else limits.CALLBACK_SCAN_INTERVAL_S
+        if is_idle:
+            return limits.CALLBACK_REST_INTERVAL_S
+        return min(limits.CALLBACK_SCAN_INTERVAL_S, self._claiming.linger_s)
 
     async def _paused(self, most_s: float) -> bool:
         """Wait for a change; return True if it is time to scan."""
@@ -284,7 +293,7 @@ class CallbackDispatcher:
                     return
             if self._is_done():
                 return
-            next_s = limits.CALLBACK_SCAN_INTERVAL_S
+            next_s = min(limits.CALLBACK_SCAN_INTERVAL_S, self._claiming.linger_s)
             scan = await self._paused(
                 limits.CALLBACK_SCAN_NEXT_S if self._claiming.is_partial else next_s
             )
@@ -321,10 +330,7 @@ class CallbackDispatcher:
             self.wake()
 
     def _on_results_written(self, lanes: bool) -> None:
-        """Continue after results were written; `lanes`: lanes were freed with them."""
-        if lanes and self._posting.lanes_have_more:
-            self._posting.lanes_have_more = False
-            self.wake()
+        """Continue after results were written; `lanes`: lanes were left with them."""
         if lanes:
             self._on_slot_free()
         self._changed.set()  # the unit may be done

@@ -2,7 +2,9 @@
 
 The check runs when the socket for one address is created. So it covers literal addresses, every
 address of a name, and names that change between two look-ups, and the connection goes to the
-address that was checked.
+address that was checked. Everything that the hub calls for a client goes through it: callbacks,
+challenges, handshakes, and tokens of OAuth. What a client gives as a URL has passed
+`registrations.endpoints.callback_url.valid_url` before.
 """
 
 import asyncio
@@ -61,6 +63,8 @@ class Guard:
         loop = asyncio.get_running_loop()
         infos = [(*info[:4], (info[4][0], origin.port, *info[4][2:]))
                  for info in await self._resolve(origin.host)]  # fmt: skip
+        # of addresses that refuse at once, a name with thousands would be a scan by the hub
+        del infos[limits.CALLBACK_ADDRESSES_MAX :]
         connected = await aiohappyeyeballs.start_connection(
             infos,
             happy_eyeballs_delay=_SECOND_ADDRESS_S,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, LiteralString, NamedTuple
 from uuid import UUID, uuid4
 
-from delivery.callbacks.claims import retry_pauses
+from delivery.callbacks.claims import LaneKey, retry_pauses
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
@@ -45,6 +45,14 @@ class _PageResult(NamedTuple):
 
     changed: int
     after: int | None
+
+
+class _LanePage(NamedTuple):
+    """A page of lanes: how many were marked, and the last one, if there may be more."""
+
+    changed: int
+    after: int | None
+    after_lane: int | None
 
 
 class WorkerHeartbeat:
@@ -151,7 +159,7 @@ class WorkerHeartbeat:
         values: dict[str, Any] = {
             "first": first,
             "last": last,
-            "deliveries_max": 2 * limits.CALLBACK_LANE_DELIVERIES_MAX,
+            "deliveries_max": 2 * limits.BATCH_EVENTS_MAX,
             "claim_s": limits.CALLBACK_CLAIM_S,
         }
         freed = await self._for_all_endpoints(connection, SQL["free_parallel"], values)
@@ -177,6 +185,28 @@ class WorkerHeartbeat:
             changed += page.changed
         return changed
 
+    async def _repair_lanes(self, connection: Connection) -> int:
+        """Mark the lanes whose rows are missing or wrong, page by page; return how many."""
+        after = LaneKey(0, 0)
+        marked = 0
+        while True:
+            values = {
+                "after": after.endpoint_id,
+                "after_lane": after.number,
+                "lanes_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
+                **retry_pauses(),
+            }
+            with answered_within(connection, limits.CALLBACK_SILENT_S):
+                page = await fetch_one(connection, _LanePage, SQL["repair_lanes"], values)
+                if self._clock.monotonic_s() - self._beat_s > limits.CALLBACK_HEARTBEAT_S:
+                    await self._beat(connection)
+            if page is None:
+                return marked
+            marked += page.changed
+            if page.after is None or page.after_lane is None:
+                return marked
+            after = LaneKey(page.after, page.after_lane)
+
     async def _repair_times(self, connection: Connection) -> None:
         """Free deliveries and lanes whose times lie further ahead than they can have been set."""
         started_s, due_s = self._clock.monotonic_s(), self._repair_at_s
@@ -187,6 +217,7 @@ class WorkerHeartbeat:
         }
         repaired = await self._for_all_endpoints(connection, SQL["repair_parallel"], values)
         repaired += await _free_lanes(connection, {**values, "first": _NONE, "last": _NONE})
+        repaired += await self._repair_lanes(connection)
         now_s = self._clock.monotonic_s()
         pause_s = max(limits.CALLBACK_REPAIR_INTERVAL_S, _REPAIR_SHARE * (now_s - started_s))
         if repaired:

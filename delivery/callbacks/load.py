@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from delivery.callbacks import claims
+from delivery.callbacks.batches import BatchSize
 from delivery.callbacks.body import (
     Body,
     EventCache,
@@ -55,10 +56,19 @@ class LoadedContent(NamedTuple):
 
 
 class Loader:
-    """The caches of one dispatcher. Without an archive, archived events are unavailable."""
+    """The caches of one dispatcher. Without an archive, archived events are unavailable. `sender`:
+    the hub's name in the CloudEvents handshake.
+    """
 
-    def __init__(self, keyring: Keyring, clock: Clock, archive: ReadsArchive | None = None) -> None:
+    def __init__(
+        self,
+        keyring: Keyring,
+        clock: Clock,
+        archive: ReadsArchive | None = None,
+        sender: str = "",
+    ) -> None:
         self._keyring = keyring
+        self._sender = sender
         self._archive = archive
         self._events = EventCache(
             limits.CALLBACK_EVENT_BYTES_CACHED_MAX,
@@ -75,21 +85,30 @@ class Loader:
         """Return how to call the endpoints, by id. The secrets of those that have changed are read
         and decrypted; they are at least as new as `changed_at_us`.
         """
-        requested = {endpoint.id: endpoint for endpoint in endpoints}
-        missing = {
-            id: endpoint
-            for id, endpoint in requested.items()
-            if id not in self._targets or self._targets[id][0] != endpoint
-        }
-        if missing:
-            if len(self._targets) + len(missing) > limits.CALLBACK_NAMES_CACHED_MAX:
-                self._targets.clear()
-                missing = requested
-            found = await load_secrets(connection, missing)
-            for id, endpoint in missing.items():
-                target = target_of_endpoint(self._keyring, endpoint, found.get(id, ()))
-                self._targets[id] = (endpoint, target)
-        return {id: self._targets[id][1] for id in requested}
+        found: dict[int, CallbackTarget] = {}
+        missing: dict[int, CallbackEndpoint] = {}
+        for endpoint in endpoints:
+            cached = self._targets.get(endpoint.id)
+            if cached is not None and cached[0] == endpoint:
+                found[endpoint.id] = cached[1]
+            else:
+                missing[endpoint.id] = endpoint
+        if not missing:
+            return found
+        if len(self._targets) + len(missing) > limits.CALLBACK_NAMES_CACHED_MAX:
+            self._targets.clear()
+        sealed = await load_secrets(connection, missing)
+        for id, endpoint in missing.items():
+            target = target_of_endpoint(self._keyring, endpoint, sealed.get(id, ()))
+            found[id] = self._named(endpoint, target)._replace(batch=_batch_size(endpoint))
+            self._targets[id] = (endpoint, found[id])
+        return found
+
+    def _named(self, endpoint: CallbackEndpoint, target: CallbackTarget) -> CallbackTarget:
+        """Return the target with the hub's name, if the receiver agreed to requests by name."""
+        if endpoint.handshake != "cloudevents":
+            return target
+        return target._replace(head=f"{target.head}webhook-request-origin: {self._sender}\r\n")
 
     async def load(
         self,
@@ -119,7 +138,7 @@ class Loader:
         self, claimed: Claimed, endpoints: Mapping[int, CallbackEndpoint]
     ) -> Body | None:
         """Return the body if nothing has to be read for it."""
-        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].format
+        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].body_format
         if claimed.gap_first is not None:
             resume: dict[str, str | int] = {
                 "segment": segment.segment,
@@ -141,7 +160,7 @@ class Loader:
         endpoints: Mapping[int, CallbackEndpoint],
         events: Mapping[_Key, _EventBytes | GapNotice],
     ) -> Body | None:
-        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].format
+        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].body_format
         found = events.get(_key(claimed))
         if found is None:
             return None
@@ -239,6 +258,13 @@ class Loader:
             self._segments.clear()
             missing = {each.segment_id for each in claimed}
         self._segments.update(await claims.load_segments(connection, missing))
+
+
+def _batch_size(endpoint: CallbackEndpoint) -> BatchSize | None:
+    events_max, bytes_max = endpoint.batch_events_max, endpoint.batch_bytes_max
+    if events_max is None or bytes_max is None:
+        return None
+    return BatchSize(events_max, bytes_max, endpoint.format != "native")
 
 
 def _key(claimed: Claimed) -> _Key:

@@ -42,9 +42,9 @@ class _OutboxBatch(NamedTuple):
 
 
 class ResultOutbox:
-    """Collects and writes results. `written` is called after a write, with True if lanes were freed
-    and may be claimed again; `more_due` is called when an endpoint has recovered or may be probed
-    again.
+    """Collects and writes results. `written` is called after a write, with True if lanes were left;
+    `more_due` is called when an endpoint has recovered or may be probed again, and when a lane that
+    was left has more deliveries.
 
     Used by one event loop; only `run` writes.
     """
@@ -146,8 +146,10 @@ class ResultOutbox:
             batch.probes.clear()
             self._more_due()
         if batch.lanes:
-            await claims.leave_lanes(connection, batch.lanes)
+            due = await claims.leave_lanes(connection, batch.lanes)
             batch.lanes.clear()
+            if due:
+                self._more_due()
 
     def _put_back(self, batch: _OutboxBatch) -> None:
         if batch.empty:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from yarl import URL
 
+from delivery.callbacks.batches import BatchSize
 from delivery.callbacks.body import RequestContent
 from delivery.callbacks.client import CallbackResponse, HttpClient, MalformedResponse
 from delivery.callbacks.guard import AddressRefused, Origin
@@ -27,7 +28,8 @@ USER_AGENT = "EventHub"
 class CallbackTarget(NamedTuple):
     """An endpoint as it is called. Without an `origin`, `fault` says why the endpoint cannot be
     called. `head` starts every request. `headers` are whole lines that are sent and not recorded;
-    `secrets` are texts that are removed from what is recorded of a response.
+    `secrets` are texts that are removed from what is recorded of a response. `batch`: None unless
+    events are posted in batches.
     """
 
     url: str
@@ -39,13 +41,15 @@ class CallbackTarget(NamedTuple):
     headers: str = ""
     secrets: Sequence[str] = ()
     oauth2: TokenRequest | None = None
+    batch: BatchSize | None = None
 
 
 class PostResult(NamedTuple):
-    """The outcome of an attempt, and the record that is stored of it."""
+    """The outcome of an attempt, the record that is stored of it, and the body of the answer."""
 
     outcome: AttemptOutcome
     attempt: AttemptRecord
+    answer: bytes = b""
 
 
 def target_of(text: str, signers: Sequence[Signer], zone: str) -> CallbackTarget:
@@ -80,11 +84,13 @@ async def post(
     signature = sign(target.signers, message, timestamp_s, body)
     head = f"{target.head}{own}{target.headers}webhook-signature: {signature}\r\n\r\n"
     request = head.encode() + body
+    answer = b""
     try:
-        response = await client.post(target.origin, request)
+        response = await client.post(target.origin, request, content.answer_bytes_max)
         outcome, response_text = _outcome_of(response), _response_text(response)
+        answer = response.body
     except Exception as error:
-        outcome, response_text = AttemptOutcome(_outcome_of_error(error)), _error_text(error)
+        outcome, response_text = AttemptOutcome(outcome_of_error(error)), error_text(error)
     ended_s = time.monotonic()
     return PostResult(
         outcome,
@@ -95,8 +101,9 @@ async def post(
             int((ended_s - started_s) * 1_000),
             target.url,
             f"POST {target.path}\n{own}".replace("\r", "").rstrip(),
-            _without_secrets(response_text, target.secrets),
+            without_secrets(response_text, target.secrets),
         ),
+        answer,
     )
 
 
@@ -121,11 +128,12 @@ def _response_text(response: CallbackResponse) -> str:
     lines += [f"{name}: {value}" for name, value in response.headers]
     text = "\n".join(lines)[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX]
     if response.body:
-        text += "\n\n" + response.body.decode("utf-8", "replace")
+        body = response.body[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX]
+        text += "\n\n" + body.decode("utf-8", "replace")
     return _storable(text)
 
 
-def _without_secrets(text: str, secrets: Sequence[str]) -> str:
+def without_secrets(text: str, secrets: Sequence[str]) -> str:
     """Return what is recorded of a response that may repeat the request."""
     for secret in secrets:
         if len(secret) >= limits.CALLBACK_SECRET_CHARS_HIDDEN_MIN:
@@ -148,7 +156,7 @@ _OUTCOMES: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def _outcome_of_error(error: Exception) -> str:
+def outcome_of_error(error: Exception) -> str:
     """Return the outcome without a response. The hub's own errors are logged and retried."""
     for kind, outcome in _OUTCOMES:
         if isinstance(error, kind):
@@ -157,7 +165,7 @@ def _outcome_of_error(error: Exception) -> str:
     return "internal"
 
 
-def _error_text(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     text = str(error) or type(error).__name__
     return _storable(text[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX])
 

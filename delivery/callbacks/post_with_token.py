@@ -26,7 +26,7 @@ async def post_with_token(
         token = await tokens.token(target.oauth2)
     except TokenUnavailable as error:
         return not_sent(target, "token_unavailable", str(error))
-    result = await post(client, _with_token(target, token), message, content)
+    result = await post(client, with_token(target, token), message, content)
     elapsed_s = time.monotonic() - started_s
     if result.outcome.status != 401 or elapsed_s > limits.OAUTH2_TOKEN_S_MAX:
         return result
@@ -36,9 +36,10 @@ async def post_with_token(
         return result
     if renewed is None:
         return result
-    return await post(client, _with_token(target, renewed), message, content)
+    return await post(client, with_token(target, renewed), message, content)
 
 
-def _with_token(target: CallbackTarget, token: AccessToken) -> CallbackTarget:
+def with_token(target: CallbackTarget, token: AccessToken) -> CallbackTarget:
+    """Return the target with the header that bears the token."""
     headers = f"{target.headers}authorization: Bearer {token.text}\r\n"
     return target._replace(headers=headers, secrets=(*target.secrets, token.text))

@@ -3,27 +3,26 @@ work that claimed it, so one that hangs blocks nothing else. SQL module.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from random import Random
 from typing import Any, NamedTuple
 
-from delivery.callbacks.body import BoundVariables
+from delivery.callbacks.batch_run import BatchEvent, BatchRun, attempt_of_event, read_answer
+from delivery.callbacks.batches import BatchSize, batch_content, batch_id
 from delivery.callbacks.claims import Claimed
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
-from delivery.callbacks.load import LoadedContent
 from delivery.callbacks.outbox import ResultOutbox
-from delivery.callbacks.post import CallbackTarget, PostResult, message_id, not_sent, post
-from delivery.callbacks.post_with_token import post_with_token
-from delivery.callbacks.results import DeliveryResult
-from delivery.callbacks.retry import RetryDecision, decide
+from delivery.callbacks.prepared import PreparedDelivery, post_to
+from delivery.callbacks.results import AttemptRecord, DeliveryResult
+from delivery.callbacks.retry import AttemptOutcome, RetryDecision, decide
 from delivery.callbacks.slots import CallbackSlots
 from delivery.callbacks.tokens import TokenSource
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.stored import Cursor
 
 log = get_logger(__name__)
 
@@ -38,34 +37,6 @@ class DispatcherContext(NamedTuple):
     heartbeat: WorkerHeartbeat
     outbox: ResultOutbox
     tokens: TokenSource
-
-
-class PreparedDelivery(NamedTuple):
-    """A claimed delivery, ready to be posted; its claim expires at `until_s`, on the
-    loop's clock.
-    """
-
-    claimed: Claimed
-    target: CallbackTarget
-    content: LoadedContent
-    until_s: float
-
-    async def post_once(self, client: HttpClient, tokens: TokenSource) -> PostResult:
-        """Make one attempt and return how it ended."""
-        body, segment, variables = self.content
-        if body is None:
-            return not_sent(self.target, "unreadable", "the event cannot be read at present")
-        claimed = self.claimed
-        message = message_id(segment, claimed.sequence, claimed.endpoint_id)
-        if claimed.gap_first is not None:
-            message += "_gap"  # the event of that sequence may have been posted before
-        if claimed.message_number is not None:
-            message += f"_{claimed.message_number}"
-        bound = BoundVariables(variables, Cursor(segment, claimed.sequence)) if variables else None
-        content = body.content(claimed.registrations, bound)
-        if self.target.oauth2 is not None:
-            return await post_with_token(client, tokens, self.target, message, content)
-        return await post(client, self.target, message, content)
 
 
 class Posting:
@@ -89,7 +60,6 @@ class Posting:
             set()
         )  # a lane is one task with one request at a time
         self.expired_probes: set[int] = set()  # endpoints whose last probe met an expired event
-        self.lanes_have_more = False  # a freed lane has more deliveries than were claimed
         self.stopping = False
 
     def deliver(self, delivery: PreparedDelivery) -> None:
@@ -106,6 +76,14 @@ class Posting:
         """Post an ordered lane's deliveries until one has to be retried."""
         self._slots.hold(deliveries[0].claimed.endpoint_id)
         self._start(self._deliver_lane(deliveries))
+
+    def deliver_batches(
+        self, deliveries: list[PreparedDelivery], size: BatchSize, *, ordered: bool
+    ) -> None:
+        """Post deliveries of an endpoint in batches; ordered ones are those of whole lanes."""
+        run = BatchRun(deliveries, size, ordered=ordered)
+        self._slots.hold(run.endpoint_id)
+        self._start(self._deliver_batches(run))
 
     def _start(self, delivery: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(delivery)
@@ -161,9 +139,6 @@ class Posting:
                     probe = False
                     break
                 probe = probe and decision.state == "expired"
-            self.lanes_have_more |= (
-                not left and len(deliveries) >= limits.CALLBACK_LANE_DELIVERIES_MAX
-            )
         finally:
             for each in left:
                 self._outbox.give_back(each.claimed)
@@ -177,28 +152,105 @@ class Posting:
         it. An expired event is not posted.
         """
         claimed = delivery.claimed
-        late = delivery.until_s - self._clock.monotonic_s() < 2 * limits.CALLBACK_TIMEOUT_S_MAX
-        if late or not self._heartbeat.is_alive:
+        if self._is_late(delivery):
             self._outbox.give_back(claimed)
             return None
-        body = None if claimed.forced else delivery.content.body
-        if body is not None and 0 < body.expires_at_us <= self._clock.now_us():
-            decision = RetryDecision("expired")
-            self._outbox.add(DeliveryResult(claimed, decision, None))
-            return decision
-        request = self._slots.start_request(claimed.endpoint_id)
-        outcome = "internal"
+        if self._is_expired(delivery):
+            return self._expire(claimed)
+        with self._request(claimed.endpoint_id) as request:
+            try:
+                attempted, attempt, _ = await delivery.post_once(self._client, self._tokens)
+                request.outcome = attempted.code
+            except asyncio.CancelledError:
+                self._outbox.give_back(claimed)
+                raise
+        return self._record(claimed, attempted, attempt)
+
+    def _is_late(self, delivery: PreparedDelivery) -> bool:
+        """Return True if the claim may not last as long as an attempt."""
+        left_s = delivery.until_s - self._clock.monotonic_s()
+        return left_s < 2 * limits.CALLBACK_TIMEOUT_S_MAX or not self._heartbeat.is_alive
+
+    def _is_expired(self, delivery: PreparedDelivery) -> bool:
+        body = None if delivery.claimed.forced else delivery.content.body
+        return body is not None and 0 < body.expires_at_us <= self._clock.now_us()
+
+    def _expire(self, claimed: Claimed) -> RetryDecision:
+        decision = RetryDecision("expired")
+        self._outbox.add(DeliveryResult(claimed, decision, None))
+        return decision
+
+    @contextmanager
+    def _request(self, endpoint_id: int) -> Iterator["_Request"]:
+        """Record the start, the end and the outcome of a request."""
+        number, request = self._slots.start_request(endpoint_id), _Request()
         try:
-            attempted, attempt = await delivery.post_once(self._client, self._tokens)
-            outcome = attempted.code
-        except asyncio.CancelledError:
-            self._outbox.give_back(claimed)
-            raise
+            yield request
         finally:
-            self._slots.end_request(claimed.endpoint_id, request, outcome)
-        self._failures.record_attempt(claimed.endpoint_id, outcome)
+            self._slots.end_request(endpoint_id, number, request.outcome)
+        self._failures.record_attempt(endpoint_id, request.outcome)
+
+    def _record(
+        self,
+        claimed: Claimed,
+        attempted: AttemptOutcome,
+        attempt: AttemptRecord,
+        *,
+        is_request: bool = True,
+    ) -> RetryDecision:
+        """Pass the result of an attempt to the outbox. `is_request`: it stands for the request."""
         number = claimed.attempts - claimed.uncounted_attempts + 1
         how = {"probe": claimed.probe, "uncounted": claimed.spares}
         decision = decide(attempted, number, self._random, **how)
-        self._outbox.add(DeliveryResult(claimed, decision, attempt))
+        self._outbox.add(DeliveryResult(claimed, decision, attempt, is_request))
         return decision
+
+    async def _deliver_batches(self, run: BatchRun) -> None:
+        """Post deliveries in batches, one after the other, until a request fails."""
+        try:
+            while run.left and not self.stopping and not self._is_late(run.left[0]):
+                for delivery in run.take(self._is_expired):
+                    self._expire(delivery.claimed)
+                for delivery in run.take(PreparedDelivery.is_unreadable):
+                    posted = await delivery.post_once(self._client, self._tokens)
+                    run.close(delivery, self._record(delivery.claimed, *posted[:2]))
+                batch = run.next(self._is_expired)
+                if batch and not await self._post_batch(batch, run):
+                    break
+        finally:
+            for delivery in run.unposted:
+                self._outbox.give_back(delivery.claimed)
+            for lane, token in run.lanes:
+                self._outbox.leave(lane, token)
+            self._slots.release(run.endpoint_id)
+            self._on_slot_free()
+
+    async def _post_batch(self, batch: list[BatchEvent], run: BatchRun) -> bool:
+        """Post a batch and record the results; return False if the request failed."""
+        message = batch_id([event.message for event in batch])
+        with self._request(run.endpoint_id) as request:
+            try:
+                content = batch_content(batch, run.size)
+                posted = await post_to(self._client, self._tokens, run.target, message, content)
+                posted, failures = read_answer(posted)
+                request.outcome = posted.outcome.code
+            except asyncio.CancelledError:
+                run.return_all(batch)
+                raise
+        for number, event in enumerate(batch):
+            if run.is_closed(event.delivery):
+                run.return_all([event])
+                continue
+            outcome = failures.get(event.message, posted.outcome)
+            record = attempt_of_event(posted.attempt, outcome, number, batch)
+            claimed = event.delivery.claimed
+            decision = self._record(claimed, outcome, record, is_request=number == 0)
+            run.close(event.delivery, decision)
+        return posted.outcome.code == "delivered"
+
+
+class _Request:
+    """The outcome of a request, `internal` until it is known."""
+
+    def __init__(self) -> None:
+        self.outcome = "internal"

@@ -37,11 +37,14 @@ _NOTHING = AttemptRecord("", None, 0.0, 0, "", "", "")  # written without an out
 
 
 class DeliveryResult(NamedTuple):
-    """The result of a claimed delivery; `attempt` is None if nothing was sent."""
+    """The result of a claimed delivery; `attempt` is None if nothing was sent. `is_request`: it
+    stands for the request; only one event of a batch does.
+    """
 
     claimed: Claimed
     decision: RetryDecision
     attempt: AttemptRecord | None
+    is_request: bool = True
 
     @property
     def outcome(self) -> str | None:

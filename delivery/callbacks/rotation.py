@@ -7,7 +7,6 @@ each. Clients alternate, so that one with many endpoints does not delay the othe
 from collections import Counter
 from collections.abc import Iterable
 from random import Random
-from typing import Any
 
 from delivery.callbacks.claims import CallbackEndpoint, ScanResult
 from eventhub.base import limits
@@ -20,17 +19,14 @@ class Rotation:
         self._start = random.getrandbits(62)  # workers start at different endpoints
         self._grants = 0
         self._granted: dict[int, int] = {}  # the number of an endpoint's last grant
-        self._waiting: dict[Any, CallbackEndpoint] = {}  # by endpoint id, or by lane
+        self._waiting: dict[int, CallbackEndpoint] = {}
 
-    def due(self, after: Any, scan: ScanResult) -> dict[Any, CallbackEndpoint]:
-        """Return what is due on the page scanned and on others: one lane for each endpoint."""
-        known = set()
+    def due(self, after: int, scan: ScanResult) -> dict[int, CallbackEndpoint]:
+        """Return what is due on the page scanned and on others, by endpoint id."""
         due = dict(scan.due)
-        for key, endpoint in self._waiting.items():
-            scanned = key > after and (scan.last is None or key <= scan.last)
-            if not scanned and endpoint.id not in known:
-                known.add(endpoint.id)
-                due[key] = endpoint
+        for endpoint_id, endpoint in self._waiting.items():
+            if endpoint_id <= after or (scan.last is not None and endpoint_id > scan.last):
+                due.setdefault(endpoint_id, endpoint)
         return due
 
     def order(self, endpoints: Iterable[CallbackEndpoint]) -> dict[int, int]:
@@ -46,12 +42,12 @@ class Rotation:
             before[clients[each]] += 1
         return {each: clients[each] for each in sorted(by_wait, key=ranks.__getitem__)}
 
-    def grant(self, due: dict[Any, CallbackEndpoint], endpoint_ids: Iterable[int]) -> None:
+    def grant(self, due: dict[int, CallbackEndpoint], endpoint_ids: Iterable[int]) -> None:
         """Record which endpoints were granted slots now; the others of `due` wait."""
         granted = set(endpoint_ids)
         if len(self._granted) + len(granted) > limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX:
             self._granted.clear()
         self._grants += 1
         self._granted.update(dict.fromkeys(granted, self._grants))
-        waiting = {key: each for key, each in due.items() if each.id not in granted}
+        waiting = {id: each for id, each in due.items() if id not in granted}
         self._waiting = waiting if len(waiting) <= limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX else {}

@@ -30,6 +30,7 @@ class MatchedEvent(NamedTuple):
     version_ids: Mapping[
         int, list[int]
     ] = {}  # endpoint -> versions whose reports and variables count
+    lanes: Mapping[int, int] = {}  # endpoint ordered by key -> lane
 
 
 class DeliveryRow(NamedTuple):
@@ -40,6 +41,7 @@ class DeliveryRow(NamedTuple):
     endpoint_id: int
     registrations: list[int]
     version_ids: list[int] | None = None  # versions whose reports and variables count; None: none
+    lane: int | None = None  # of an endpoint that is ordered by key
 
 
 class DeliveryBatch(NamedTuple):
@@ -107,6 +109,7 @@ def _rows(event: MatchedEvent, start: StreamPosition) -> list[DeliveryRow]:
             endpoint_id,
             event.registrations[endpoint_id],
             event.version_ids.get(endpoint_id),
+            event.lanes.get(endpoint_id),
         )
         for endpoint_id in sorted(event.registrations)
         if endpoint_id > written_through

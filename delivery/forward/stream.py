@@ -154,7 +154,7 @@ class StreamForwarder:
         """Return the matched events and the last cursor examined: many matches cut a batch
         short.
         """
-        clock = self._context.clock
+        clock, keys = self._context.clock, self._context.interests.order_keys
         now_us, pause_s = clock.now_us(), clock.monotonic_s() + limits.FORWARD_SLICE_S
         matched: list[MatchedEvent] = []
         rows = registrations = expired = 0
@@ -169,7 +169,10 @@ class StreamForwarder:
                 segment = self._segments.get(stored.segment) or await self._find_segment(
                     stored.segment
                 )
-                matched.append(MatchedEvent(stored.cursor, segment, match.endpoints, match.shapes))
+                lanes = keys.lanes(self.lease.stream_id, event, match.endpoints)
+                matched.append(
+                    MatchedEvent(stored.cursor, segment, match.endpoints, match.shapes, lanes)
+                )
                 rows += len(match.endpoints)
                 registrations += sum(map(len, match.endpoints.values()))
             if (

@@ -20,6 +20,7 @@ from delivery.forward.indexes import DAMAGED, MatchIndexes
 from delivery.forward.leases import SQL, Lease
 from delivery.forward.loading import LoadedInterest, VersionChanges, check_epoch, load
 from delivery.forward.metrics import update_metrics
+from delivery.forward.order_keys import OrderKeys
 from delivery.forward.stream_matcher import CallbackMatcher
 from delivery.forward.zone import ZoneCaches, ZoneView, zone_of_stream
 from eventhub.base import limits, metrics
@@ -99,6 +100,7 @@ class StreamMatchers:
         self._indexes = MatchIndexes(data)
         self._building = asyncio.Lock()  # at most one second matcher is built at a time
         self._feed = feed
+        self.order_keys = OrderKeys(feed)
         self._zones = zones
         self._changed = changed
         self._entries: dict[Lease, _StreamEntry] = {}
@@ -168,6 +170,7 @@ class StreamMatchers:
         DatabaseUnavailable.
         """
         await self._feed.confirm()
+        await self.order_keys.refresh(self._log.pool)
         if self._barriers:
             await self._assign_changes()
         entry = self._entries[lease]

@@ -20,9 +20,9 @@ from delivery.forward.plan import DeliveryBatch, DeliveryRow, SegmentRef
 from eventhub.base import limits
 from eventhub.eventlog import append
 from eventhub.eventlog.system import Announcement, announce_in
-from eventhub.postgresql.arrays import TextArray, adapt, int8_array, text_array
+from eventhub.postgresql.arrays import Int8Array, TextArray, adapt, int8_array, text_array
 from eventhub.postgresql.connections import Connection, answered_within
-from eventhub.postgresql.rows import fetch_one, tuples_of
+from eventhub.postgresql.rows import fetch_one, fetch_value, tuples_of
 
 
 @asynccontextmanager
@@ -107,6 +107,7 @@ def _rows(batch: DeliveryBatch) -> dict[str, Any]:
         "ends": int8_array(ends),
         "flat": int8_array([number for row in rows for number in row.registrations]),
         "version_ids": _version_ids_of(rows),
+        "lanes": _lanes_of(rows),
     }
 
 
@@ -122,6 +123,11 @@ def _version_ids_of(rows: Sequence[DeliveryRow]) -> TextArray:
     )
 
 
+def _lanes_of(rows: Sequence[DeliveryRow]) -> Int8Array:
+    """Return the lane of each row, or nothing if no row has one, as in `_version_ids_of`."""
+    return int8_array([row.lane for row in rows] if any(row.lane for row in rows) else [])
+
+
 def _fanout(batch: DeliveryBatch) -> dict[str, Any]:
     rows = batch.rows
     return {
@@ -131,6 +137,7 @@ def _fanout(batch: DeliveryBatch) -> dict[str, Any]:
         "ends": int8_array(list(accumulate(len(row.registrations) for row in rows))),
         "flat": int8_array([number for row in rows for number in row.registrations]),
         "version_ids": _version_ids_of(rows),
+        "lanes": _lanes_of(rows),
     }
 
 
@@ -190,8 +197,8 @@ async def expand(connection: Connection) -> int:
     """
     values = {"chunk": limits.DELIVERIES_PER_STATEMENT_MAX}
     with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
-        cursor = await connection.execute(SQL["expand"], values)
-    return cursor.rowcount
+        written: int | None = await fetch_value(connection, SQL["expand"], values)
+    return written or 0
 
 
 class _SegmentRefRow(NamedTuple):

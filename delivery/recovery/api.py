@@ -2,12 +2,20 @@
 
 from typing import Any
 
+from rest_framework.request import Request
+from rest_framework.response import Response
+
 from delivery.errors import DeliveryInProgress, DeliveryState, UnknownDelivery
 from delivery.models import Delivery
-from delivery.recovery import dead_letters, services
+from delivery.recovery import dead_letters, examples, services
 from delivery.recovery.actions import DISCARD, SKIP
+from delivery.recovery.examples import ExampleRequest
 from delivery.recovery.filtersets import DeadLetterFilters
-from delivery.recovery.serializers import DeadLetterGroupSerializer, ResendSerializer
+from delivery.recovery.serializers import (
+    DeadLetterGroupSerializer,
+    ExampleRequestSerializer,
+    ResendSerializer,
+)
 from delivery.recovery.services import ResendOptions
 from delivery.selectors import KEY_FIELDS
 from delivery.serializers import DeliverySerializer
@@ -15,8 +23,11 @@ from eventhub.api.pagination import PreparedPage, read_page, values_of
 from eventhub.api.resource import ResourceView, operation
 from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors
-from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
+from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable, StreamDeleting
+from eventhub.types.errors import TypeViolation
 from registrations.errors import UnknownEndpoint
+from registrations.models import Endpoint
+from registrations.resource import OwnedView
 
 _REFUSALS = (DeliveryInProgress, DeliveryState)
 
@@ -74,6 +85,32 @@ class DeliveryDiscard(_DeliveryAction):
     )
     def perform_create(self, body: dict[str, Any]) -> Delivery:
         return services.discard(actor=self.actor, key=self.key, action=DISCARD)
+
+
+class EndpointExamples(OwnedView):
+    """Examples that are sent to an endpoint."""
+
+    unknown = UnknownEndpoint
+    lookup_url_kwarg = "endpoint"
+    queryset = Endpoint.objects.select_related("client")
+    serializer_class = DeliverySerializer
+    endpoint: Endpoint
+
+    def create(self, request: Request, **kwargs: Any) -> Response:
+        """Send an example; an unknown endpoint is refused before the body is read."""
+        self.endpoint = self.get_object()
+        return super().create(request, **kwargs)
+
+    @operation(
+        "Send an example of a type to an endpoint; the delivery shows the result",
+        *(TypeViolation, StreamDeleting, errors.Conflict),
+        body=ExampleRequestSerializer,
+        status=202,
+    )
+    def perform_create(self, body: dict[str, Any]) -> Delivery:
+        return examples.send_example(
+            actor=self.actor, endpoint=self.endpoint, request=ExampleRequest(**body)
+        )
 
 
 class DeadLetters(ResourceView):

@@ -155,7 +155,7 @@ def preview_replay(
     async def previewed(connection: Connection) -> Preview:
         return await preview(connection, archive, SystemClock(), asked)
 
-    return _in_loop(previewed)
+    return in_loop(previewed)
 
 
 def change_replay(*, actor: Actor, id: int, action: RunAction) -> ReplayRun:
@@ -184,9 +184,13 @@ def change_replay(*, actor: Actor, id: int, action: RunAction) -> ReplayRun:
 
 
 def _plan(actor: Actor, endpoint_id: int, request: LogRequest | FailedRequest) -> _Planned:
-    endpoint = _endpoint(actor, endpoint_id)
     if isinstance(request, FailedRequest):
-        return _Planned(endpoint, _failed(actor, request), None)
+        return _Planned(_endpoint(actor, endpoint_id), _failed(actor, request), None)
+    if request.registration is None and request.version is not None:
+        raise MissingField("Name the `registration` of the version.", field="registration")
+    if request.registration is not None and request.filter is not None:
+        raise InvalidField("Give a filter or a `registration`, not both.", field="registration")
+    endpoint = _endpoint(actor, endpoint_id)
     version = _version(actor, endpoint, request)
     ranges = _ranges(actor, request, version)
     if version is None:
@@ -213,11 +217,7 @@ def _endpoint(actor: Actor, endpoint_id: int) -> Endpoint:
 def _version(actor: Actor, endpoint: Endpoint, request: LogRequest) -> RegistrationVersion | None:
     """Return the version of a registration that is requested; also of one that has ended."""
     if request.registration is None:
-        if request.version is not None:
-            raise MissingField("Name the `registration` of the version.", field="registration")
         return None
-    if request.filter is not None:
-        raise InvalidField("Give a filter or a `registration`, not both.", field="registration")
     owned = Registration.objects.filter(_whose(actor), pk=request.registration)
     found = owned.filter(client_id=endpoint.client_id).first()
     if found is None:
@@ -265,7 +265,7 @@ def _ranges(
             ranges.append(StreamRange(stream.id, stream.name, *begins.cursor, last))
         return ranges
 
-    return tuple(_in_loop(resolved))
+    return tuple(in_loop(resolved))
 
 
 def _names_of(stream_ids: Sequence[int]) -> list[str]:
@@ -344,7 +344,7 @@ def _whose(actor: Actor) -> Q:
     return Q(zone_id=actor.zone_id, **own)
 
 
-def _in_loop(work: Callable[[Connection], Coroutine[Any, Any, Result]]) -> Result:
+def in_loop(work: Callable[[Connection], Coroutine[Any, Any, Result]]) -> Result:
     """Run work on an asynchronous connection. Raises DatabaseUnavailable."""
 
     async def connected() -> Result:

@@ -7,7 +7,15 @@ from rest_framework import serializers
 
 from delivery.models import ReplayRun
 from delivery.recovery.runs import WaitsFor
-from eventhub.api.fields import FlagField, MomentField, NameField, OneOfField, TextField, WholeField
+from eventhub.api.fields import (
+    FlagField,
+    MomentField,
+    NameField,
+    ObjectField,
+    OneOfField,
+    TextField,
+    WholeField,
+)
 from eventhub.api.serializers import AnswerSerializer, Serializer
 from eventhub.base import limits
 from registrations.serializers import DraftSerializer
@@ -25,6 +33,16 @@ class ResendSerializer(Serializer):
     new_id = FlagField(
         default=False,
         help_text="Send it under a new webhook-id, so that receivers handle it again.",
+    )
+
+
+class ExampleRequestSerializer(Serializer):
+    """An example of a type, declared or not."""
+
+    domain = NameField()
+    type = NameField()
+    attributes = ObjectField(
+        required=False, help_text="By default an example made from the schema of the type."
     )
 
 

@@ -54,8 +54,9 @@ def resend(*, actor: Actor, key: Sequence[int], options: ResendOptions) -> Deliv
         raw_connection().execute(SQL["resend"], values)
         if options.force:
             raw_connection().execute(SQL["end_pause"], values)
+        changed = selectors.find_delivery_row(actor=actor, key=key)
         _announce(actor, found, RESEND, **options._asdict())
-    return selectors.find_delivery_row(actor=actor, key=key)
+    return changed
 
 
 def discard(*, actor: Actor, key: Sequence[int], action: Action) -> Delivery:
@@ -66,8 +67,9 @@ def discard(*, actor: Actor, key: Sequence[int], action: Action) -> Delivery:
     found = selectors.find_delivery_row(actor=actor, key=key)
     with transaction.atomic():
         raw_connection().execute(SQL["discard"], _lock(found, action, force=False))
+        changed = selectors.find_delivery_row(actor=actor, key=key)
         _announce(actor, found, action)
-    return selectors.find_delivery_row(actor=actor, key=key)
+    return changed
 
 
 def _lock(delivery: Delivery, action: Action, *, force: bool) -> dict[str, Any]:

@@ -20,12 +20,14 @@ from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
 from eventhub.base.logs import get_logger
+from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog import append
 from eventhub.eventlog.errors import ArchiveUnavailable
 from eventhub.eventlog.log import ReadsArchive
 from eventhub.eventlog.system import Announcement, announce_in
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
 from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value
+from registrations.endpoints.order_key import lane_number, order_path
 
 log = get_logger(__name__)
 
@@ -73,6 +75,13 @@ class _Step(NamedTuple):
     skipped: int
     missing: int
     ended: bool
+
+
+class _Order(NamedTuple):
+    """The stream of some events, and the key by which the endpoint is ordered."""
+
+    stream_id: int
+    order_by: str
 
 
 class _Counts(NamedTuple):
@@ -194,13 +203,22 @@ class Stepper:
                 "payloads": [one.payload for one in page.plan.new],
                 "appended_at_us": [one.appended_at_us for one in page.plan.new],
             }
-            cursor = await self._connection.execute(SQL["insert"], {**values, **new})
-            written += cursor.rowcount
+            new["lanes"] = await self._lanes(values, [one.payload for one in page.plan.new])
+            inserted = await fetch_value(self._connection, SQL["insert"], {**values, **new})
+            written += inserted or 0
         if page.plan.again:
             id = await fetch_value(self._connection, SQL["segment_id"], {"segment": segment})
             again = [(one.partition_id, id or 0, one.sequence) for one in page.plan.again]
             written += await self._resend(values, again)
         return written
+
+    async def _lanes(self, values: dict[str, Any], payloads: Sequence[bytes]) -> list[int]:
+        """Return the lanes of events, if the endpoint is ordered by key; otherwise none."""
+        order = await fetch_one(self._connection, _Order, SQL["order"], values)
+        if order is None:
+            return []
+        path = order_path(order.order_by)
+        return [lane_number(order.stream_id, decode(payload), path) for payload in payloads]
 
     # --- deliveries that have failed ---
 
@@ -223,7 +241,7 @@ class Stepper:
             "segments": [key[1] for key in keys],
             "sequences": [key[2] for key in keys],
         }
-        return (await self._connection.execute(SQL["resend"], {**values, **own})).rowcount
+        return await fetch_value(self._connection, SQL["resend"], {**values, **own}) or 0
 
     # --- the run ---
 

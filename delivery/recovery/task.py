@@ -6,6 +6,9 @@ import asyncio
 import threading
 from typing import NamedTuple
 
+import psycopg
+
+from delivery.partitions.create import create_partitions
 from delivery.recovery.log_pages import SQL
 from delivery.recovery.steps import Stepper
 from eventhub.base import limits
@@ -66,10 +69,21 @@ class ReplayExecutor:
             if not running:
                 return False
             due = [run.id for run in running if run.is_due]
-            progress = [await stepper.step(run) for run in due]
+            progress = [await self._step(connection, stepper, run) for run in due]
             if not any(progress):
                 await asyncio.sleep(_pause_s(due))
         return True
+
+    async def _step(self, connection: Connection, stepper: Stepper, run: int) -> bool:
+        """Make a step of a run; False also if the partition of its deliveries was missing, as in a
+        new hub, or was retired meanwhile.
+        """
+        try:
+            return await stepper.step(run)
+        except psycopg.IntegrityError as error:
+            throttled.warning("replay_step_refused", run=run, reason=str(error).splitlines()[0])
+            await create_partitions(connection)
+            return False
 
 
 def _pause_s(due: list[int]) -> float:

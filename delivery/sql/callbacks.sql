@@ -8,9 +8,10 @@ SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan
 
 -- name: scan_parallel
 -- Skip scan over the endpoints with pending deliveries, one index look-up each: whether some may be posted now, and the
--- endpoint's failures, if any (backoffs).
+-- endpoint's failures, if any (backoffs). An endpoint with batches waits until its oldest delivery has waited for `linger_s`, or
+-- enough are due for a full batch.
 WITH RECURSIVE hop AS (
-    (SELECT endpoint_id, next_attempt_at, 1 AS number FROM deliveries
+    (SELECT endpoint_id, next_attempt_at AS due_at, 1 AS number FROM deliveries
       WHERE state = 'pending' AND NOT ordered AND endpoint_id > %(after)s
       ORDER BY endpoint_id, next_attempt_at LIMIT 1)
     UNION ALL
@@ -22,56 +23,59 @@ WITH RECURSIVE hop AS (
      WHERE hop.number < %(endpoints_max)s
 )
 SELECT hop.endpoint_id AS id,
-       hop.next_attempt_at <= now() AND e.enabled AND e.deleted_at IS NULL
+       hop.due_at <= now() AND e.enabled AND e.deleted_at IS NULL
+       AND (e.batch_linger_ms = 0 OR hop.due_at <= now() - e.batch_linger_ms * interval '1 ms'
+            OR EXISTS (SELECT FROM deliveries d
+                        WHERE d.endpoint_id = hop.endpoint_id AND d.state = 'pending' AND NOT d.ordered
+                          AND d.next_attempt_at <= now()
+                       OFFSET e.batch_events_max - 1 LIMIT 1))
        AND (b.endpoint_id IS NULL OR is_over(b.paused_until, greatest(b.pause_s, %(probe_s)s))
             OR e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.pause_s > 0 AS backs_off,
        b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
        AS spares,
        e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
-       e.format
+       e.format, e.handshake, e.batch_events_max, e.batch_bytes_max,
+       CASE WHEN e.batch_linger_ms > 0 THEN extract(epoch FROM hop.due_at - now())::float8 + e.batch_linger_ms / 1000.0 END
+       AS linger_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
            LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
  ORDER BY hop.endpoint_id
 
--- name: scan_ordered
--- Skip scan over the lanes: the oldest pending delivery of each, and whether the lane is free and no fan-out is before it.
--- Holding a lane means holding its deliveries: an earlier claim of one of them does not count.
+-- name: scan_lanes
+-- The same for endpoints with ordered deliveries, one look-up each, however many lanes they have: whether some lane may be taken.
+-- A full batch is one of as many lanes.
 WITH RECURSIVE hop AS (
-    (SELECT endpoint_id, stream_id, sequence, next_attempt_at, attempts, retry_after_s, 1 AS number FROM deliveries
-      WHERE state = 'pending' AND ordered
-        AND (endpoint_id, stream_id) > (%(endpoint)s, %(stream)s)
-      ORDER BY endpoint_id, stream_id, sequence LIMIT 1)
+    (SELECT endpoint_id, due_at, 1 AS number FROM lanes
+      WHERE endpoint_id > %(after)s AND due_at IS NOT NULL
+      ORDER BY endpoint_id, due_at LIMIT 1)
     UNION ALL
-    SELECT next.endpoint_id, next.stream_id, next.sequence, next.next_attempt_at, next.attempts, next.retry_after_s,
-           hop.number + 1
+    SELECT next.endpoint_id, next.due_at, hop.number + 1
       FROM hop, LATERAL (
-        SELECT endpoint_id, stream_id, sequence, next_attempt_at, attempts, retry_after_s FROM deliveries
-         WHERE state = 'pending' AND ordered
-           AND (endpoint_id, stream_id) > (hop.endpoint_id, hop.stream_id)
-         ORDER BY endpoint_id, stream_id, sequence LIMIT 1) AS next
-     WHERE hop.number < %(lanes_max)s
+        SELECT endpoint_id, due_at FROM lanes
+         WHERE endpoint_id > hop.endpoint_id AND due_at IS NOT NULL
+         ORDER BY endpoint_id, due_at LIMIT 1) AS next
+     WHERE hop.number < %(endpoints_max)s
 )
-SELECT hop.endpoint_id AS id, hop.stream_id,
-       is_due(hop.next_attempt_at, NULL, hop.attempts, hop.retry_after_s, %(retry_s_base)s, %(retry_s_max)s)
-       AND e.enabled AND e.deleted_at IS NULL
+SELECT hop.endpoint_id AS id,
+       hop.due_at <= now() AND e.enabled AND e.deleted_at IS NULL
+       AND (e.batch_linger_ms = 0 OR hop.due_at <= now() - e.batch_linger_ms * interval '1 ms'
+            OR EXISTS (SELECT FROM lanes l WHERE l.endpoint_id = hop.endpoint_id AND l.due_at <= now()
+                       OFFSET e.batch_events_max - 1 LIMIT 1))
        AND (b.endpoint_id IS NULL OR is_over(b.paused_until, greatest(b.pause_s, %(probe_s)s))
-            OR e.changed_at > b.recorded_at AND e.changed_at <= now())
-       AND NOT EXISTS (SELECT FROM lanes l
-                        WHERE l.endpoint_id = hop.endpoint_id AND l.stream_id = hop.stream_id
-                          AND l.expires_at > now())
-       AND NOT EXISTS (SELECT FROM fanouts f
-                        WHERE f.stream_id = hop.stream_id AND f.sequence < hop.sequence) AS is_due,
+            OR e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.pause_s > 0 AS backs_off,
        b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
        AS spares,
        e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
-       e.format
+       e.format, e.handshake, e.batch_events_max, e.batch_bytes_max,
+       CASE WHEN e.batch_linger_ms > 0 THEN extract(epoch FROM hop.due_at - now())::float8 + e.batch_linger_ms / 1000.0 END
+       AS linger_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
            LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
- ORDER BY hop.endpoint_id, hop.stream_id
+ ORDER BY hop.endpoint_id
 
 -- name: claim_parallel
 -- Claims the given number of due deliveries of each endpoint, skipping those that others are claiming. When a claim expires,
@@ -91,52 +95,59 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
   FROM due
  WHERE d.partition_id = due.partition_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
    AND d.sequence = due.sequence
-RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
+RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
           d.message_number, d.forced,
           d.claim::text AS token, false AS probe, false AS spares
 
 -- name: take_lanes
--- Takes the lanes that are free at this moment; another worker may have been faster. Takes none of an endpoint in backoff
--- unless this worker probes it.
-INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at)
-SELECT endpoint_id, stream_id, %(token)s, now() + make_interval(secs => %(claim_s)s)
-  FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[]) AS requested (endpoint_id, stream_id)
- WHERE endpoint_id = ANY (%(probes)s)
-    OR NOT EXISTS (SELECT FROM backoffs b WHERE b.endpoint_id = requested.endpoint_id AND b.pause_s > 0)
- ORDER BY 1, 2
-    ON CONFLICT (endpoint_id, stream_id)
-    DO UPDATE SET token = excluded.token, expires_at = excluded.expires_at WHERE l.expires_at <= now()
-RETURNING endpoint_id, stream_id
+-- Takes the given number of due lanes of each endpoint, those that have waited longest, skipping those that others are taking
+-- or marking. A taken lane is due again when its hold expires. Takes none of an endpoint in backoff unless this worker probes it.
+WITH due AS MATERIALIZED (
+    SELECT found.* FROM (SELECT * FROM unnest(%(endpoints)s::bigint[], %(counts)s::bigint[]) AS u (endpoint_id, count)
+                          WHERE u.endpoint_id = ANY (%(probes)s)
+                             OR NOT EXISTS (SELECT FROM backoffs b
+                                             WHERE b.endpoint_id = u.endpoint_id AND b.pause_s > 0)) AS requested,
+        LATERAL (SELECT endpoint_id, stream_id FROM lanes
+                  WHERE endpoint_id = requested.endpoint_id AND due_at <= now() AND expires_at <= now()
+                  ORDER BY due_at LIMIT requested.count
+                    FOR UPDATE SKIP LOCKED) AS found
+)
+UPDATE lanes AS l
+   SET token = %(token)s, touched = false, expires_at = now() + make_interval(secs => %(claim_s)s),
+       due_at = now() + make_interval(secs => %(claim_s)s)
+  FROM due
+ WHERE l.endpoint_id = due.endpoint_id AND l.stream_id = due.stream_id
+RETURNING l.endpoint_id, l.stream_id AS number
 
 -- name: claim_lanes
 -- Claims the oldest deliveries of lanes that were taken in a statement BEFORE this one: of each lane those before the first
 -- that is not due, and none after an event whose deliveries are still being written (a row of fanouts). Each has a position
 -- in its lane. Where a position is missing, the delivery was moved to another partition or dropped since the statement
--- started, and the deliveries after it must not be posted yet.
+-- started, and the deliveries after it must not be posted yet. An earlier claim of one of them does not count: holding a lane
+-- means holding its deliveries.
 WITH oldest AS (
     SELECT found.*, bool_and(found.due) OVER lane AS reached, row_number() OVER lane AS place
-      FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[])
-           AS requested (endpoint_id, stream_id)
-      JOIN lanes l ON l.endpoint_id = requested.endpoint_id AND l.stream_id = requested.stream_id
+      FROM unnest(%(endpoints)s::bigint[], %(lanes)s::bigint[], %(counts)s::bigint[])
+           AS requested (endpoint_id, number, count)
+      JOIN lanes l ON l.endpoint_id = requested.endpoint_id AND l.stream_id = requested.number
                   AND l.token = %(token)s,
-           LATERAL (SELECT partition_id, endpoint_id, stream_id, segment_id, sequence,
-                           is_due(next_attempt_at, NULL, attempts, retry_after_s, %(retry_s_base)s, %(retry_s_max)s) AS due
-                      FROM deliveries
-                     WHERE endpoint_id = requested.endpoint_id AND stream_id = requested.stream_id
+           LATERAL (SELECT partition_id, endpoint_id, segment_id, sequence, COALESCE(lane, stream_id) AS number,
+                           is_due(next_attempt_at, NULL, attempts, retry_after_s, %(retry_s_base)s, %(retry_s_max)s)
+                           AND NOT EXISTS (SELECT FROM fanouts f
+                                            WHERE f.stream_id = d.stream_id AND f.sequence < d.sequence) AS due
+                      FROM deliveries d
+                     WHERE endpoint_id = requested.endpoint_id AND COALESCE(lane, stream_id) = requested.number
                        AND state = 'pending' AND ordered
-                       AND sequence <= COALESCE((SELECT min(f.sequence) FROM fanouts f
-                                                  WHERE f.stream_id = requested.stream_id),
-                                              sequence)
-                     ORDER BY sequence LIMIT %(deliveries_max)s) AS found
-    WINDOW lane AS (PARTITION BY found.endpoint_id, found.stream_id ORDER BY found.sequence)
+                     ORDER BY sequence LIMIT requested.count) AS found
+    WINDOW lane AS (PARTITION BY found.endpoint_id, found.number ORDER BY found.sequence)
 )
 UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
   FROM oldest AS o
  WHERE o.reached
    AND d.partition_id = o.partition_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
    AND d.sequence = o.sequence AND d.state = 'pending'
-RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, d.registrations, d.attempts, d.uncounted_attempts,
+RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
           d.message_number, d.forced,
           d.claim::text AS token, false AS probe, false AS spares, o.place
@@ -215,11 +226,35 @@ UPDATE deliveries AS d SET claim = NULL, next_attempt_at = now()
    AND d.sequence = r.sequence AND d.claim = r.token::uuid AND d.state = 'pending'
 
 -- name: leave_lanes
--- Frees lanes. The rows stay for the next claim, and are deleted when there is none for long.
-UPDATE lanes AS l SET expires_at = 'epoch'
-  FROM unnest(%(endpoints)s::bigint[], %(streams)s::bigint[], %(tokens)s::text[])
-       AS r (endpoint_id, stream_id, token)
- WHERE l.endpoint_id = r.endpoint_id AND l.stream_id = r.stream_id AND l.token = r.token::uuid
+-- Leaves lanes, in their order, with the time at which the oldest delivery of each is due; deletes those without any, unless
+-- they were touched since they were taken. Behind an event whose deliveries are still being written, a lane is tried again soon.
+WITH held AS MATERIALIZED (
+    SELECT l.endpoint_id, l.stream_id, l.touched
+      FROM lanes l
+      JOIN unnest(%(endpoints)s::bigint[], %(lanes)s::bigint[], %(tokens)s::text[]) AS r (endpoint_id, number, token)
+        ON l.endpoint_id = r.endpoint_id AND l.stream_id = r.number AND l.token = r.token::uuid
+     ORDER BY 1, 2 FOR UPDATE OF l
+), oldest AS MATERIALIZED (
+    SELECT h.endpoint_id, h.stream_id, h.touched,
+           (SELECT CASE WHEN EXISTS (SELECT FROM fanouts f WHERE f.stream_id = d.stream_id AND f.sequence < d.sequence)
+                        THEN greatest(d.next_attempt_at, now() + make_interval(secs => %(fanout_s)s))
+                        WHEN d.claim IS NOT NULL THEN least(d.next_attempt_at, now())
+                        ELSE d.next_attempt_at END
+              FROM deliveries d
+             WHERE d.endpoint_id = h.endpoint_id AND COALESCE(d.lane, d.stream_id) = h.stream_id
+               AND d.state = 'pending' AND d.ordered
+             ORDER BY d.sequence LIMIT 1) AS due_at
+      FROM held h
+), emptied AS (
+    DELETE FROM lanes l USING oldest o
+     WHERE o.due_at IS NULL AND NOT o.touched AND l.endpoint_id = o.endpoint_id AND l.stream_id = o.stream_id
+), left_behind AS (
+    UPDATE lanes l SET expires_at = 'epoch', due_at = COALESCE(o.due_at, now()), touched = true
+      FROM oldest o
+     WHERE (o.due_at IS NOT NULL OR o.touched) AND l.endpoint_id = o.endpoint_id AND l.stream_id = o.stream_id
+    RETURNING l.due_at
+)
+SELECT count(*) FILTER (WHERE due_at <= now()) AS due FROM left_behind
 
 -- name: cancel
 -- Cancels pending deliveries of a deleted endpoint, except those being posted.
@@ -247,12 +282,19 @@ UPDATE deliveries AS d SET state = 'cancelled', claim = NULL, finished_at = now(
  WHERE d.partition_id = doomed.partition_id AND d.endpoint_id = doomed.endpoint_id AND d.segment_id = doomed.segment_id
    AND d.sequence = doomed.sequence
 
+-- name: cancel_lanes
+-- Deletes the lanes of a deleted endpoint, once all of its deliveries are cancelled.
+DELETE FROM lanes l
+ WHERE endpoint_id = %(endpoint)s AND expires_at <= now()
+   AND NOT EXISTS (SELECT FROM deliveries d WHERE d.endpoint_id = %(endpoint)s AND d.state = 'pending' AND d.ordered)
+
 -- name: forget_lanes
--- Deletes lanes that were free for a while, and backoffs of deleted endpoints.
+-- Deletes lanes without deliveries that release 0.1 left, and backoffs of deleted endpoints.
 WITH deleted AS (
     DELETE FROM backoffs b USING endpoints e WHERE e.id = b.endpoint_id AND e.deleted_at IS NOT NULL
 )
 DELETE FROM lanes WHERE expires_at < now() - make_interval(secs => %(idle_s)s)
+   AND (due_at IS NULL OR due_at < now() - make_interval(secs => %(idle_s)s))
    AND NOT EXISTS (SELECT FROM deliveries d
-                    WHERE d.endpoint_id = lanes.endpoint_id AND d.stream_id = lanes.stream_id
+                    WHERE d.endpoint_id = lanes.endpoint_id AND COALESCE(d.lane, d.stream_id) = lanes.stream_id
                       AND d.state = 'pending' AND d.ordered)

@@ -87,23 +87,32 @@ UPDATE forwarding
 -- name: write
 -- Moves the checkpoint and inserts the deliveries that it covers; writes nothing unless the lease is held and the position is
 -- as expected. The row is locked first and moved last, so that the lease runs from the end of the statement. `flat` holds the
--- registrations of the first delivery, of the second, and so on, at `begins` to `ends`. Missing `version_ids` are null.
+-- registrations of the first delivery, of the second, and so on, at `begins` to `ends`. Missing `version_ids` and `lanes` are
+-- null. Lanes are marked in their order, so that no two writers wait for each other.
 WITH held AS MATERIALIZED (
     SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
        FOR NO KEY UPDATE
 ), written AS (
-    INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations, version_ids)
-    SELECT v.partition_id, v.endpoint_id, v.segment_id, v.sequence, h.stream_id, e.zone_id, COALESCE(e.ordered, false),
+    INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, lane, registrations,
+                            version_ids)
+    SELECT v.partition_id, v.endpoint_id, v.segment_id, v.sequence, h.stream_id, e.zone_id, COALESCE(e.ordered, false), v.lane,
            flat.registrations[v.begins:v.ends], NULLIF(v.version_ids, '')::bigint[]
       FROM held h,
            (SELECT %(flat)s::bigint[] AS registrations) AS flat,
            unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segment_ids)s::bigint[], %(sequences)s::bigint[],
-                  %(begins)s::bigint[], %(ends)s::bigint[], %(version_ids)s::text[])
-               AS v (partition_id, endpoint_id, segment_id, sequence, begins, ends, version_ids)
+                  %(begins)s::bigint[], %(ends)s::bigint[], %(version_ids)s::text[], %(lanes)s::bigint[])
+               AS v (partition_id, endpoint_id, segment_id, sequence, begins, ends, version_ids, lane)
            LEFT JOIN LATERAL (SELECT zone_id, ordered FROM endpoints WHERE id = v.endpoint_id LIMIT 1) AS e ON true
-    RETURNING 1
+    RETURNING endpoint_id, stream_id, lane, ordered
+), marked AS (
+    INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
+    SELECT DISTINCT endpoint_id, COALESCE(lane, stream_id), NULL::uuid, 'epoch'::timestamptz, now(), true
+      FROM written WHERE ordered
+     ORDER BY 1, 2
+        ON CONFLICT (endpoint_id, stream_id) DO UPDATE
+       SET touched = true, due_at = COALESCE(l.due_at, excluded.due_at) WHERE NOT l.touched OR l.due_at IS NULL
 )
 UPDATE forwarding f
    SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s,
@@ -146,7 +155,14 @@ WITH held AS MATERIALIZED (
       FROM held h, lost, log_state l, segments s, concerned o
       JOIN endpoints e ON e.id = o.endpoint_id AND e.deleted_at IS NULL
      WHERE s.uuid = %(segment)s
-    RETURNING 1
+    RETURNING endpoint_id, stream_id, lane, ordered
+), marked AS (
+    INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
+    SELECT DISTINCT endpoint_id, COALESCE(lane, stream_id), NULL::uuid, 'epoch'::timestamptz, now(), true
+      FROM written WHERE ordered
+     ORDER BY 1, 2
+        ON CONFLICT (endpoint_id, stream_id) DO UPDATE
+       SET touched = true, due_at = COALESCE(l.due_at, excluded.due_at) WHERE NOT l.touched OR l.due_at IS NULL
 ), moved AS (
     UPDATE forwarding f
        SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = 0,
@@ -166,9 +182,9 @@ WITH held AS MATERIALIZED (
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
        FOR NO KEY UPDATE
 ), written AS (
-    INSERT INTO fanouts (partition_id, stream_id, segment_id, sequence, endpoints, registrations, ends, version_ids, total)
+    INSERT INTO fanouts (partition_id, stream_id, segment_id, sequence, endpoints, registrations, ends, version_ids, lanes, total)
     SELECT %(partition_id)s, stream_id, %(segment_id)s, %(sequence)s,
-           %(endpoints)s, %(flat)s, %(ends)s, %(version_ids)s, cardinality(%(endpoints)s::bigint[])
+           %(endpoints)s, %(flat)s, %(ends)s, %(version_ids)s, %(lanes)s, cardinality(%(endpoints)s::bigint[])
       FROM held
     RETURNING 1
 )
@@ -183,7 +199,7 @@ UPDATE forwarding f
 -- stream comes first; streams are chosen at random, so that none waits for another.
 WITH picked AS (
     SELECT partition_id, stream_id, segment_id, sequence, done, least(done + %(chunk)s, total) AS upto, total,
-           endpoints, registrations, ends, version_ids
+           endpoints, registrations, ends, version_ids, lanes
       FROM fanouts f
      WHERE NOT EXISTS (SELECT FROM fanouts older WHERE older.stream_id = f.stream_id AND older.sequence < f.sequence)
      ORDER BY random()
@@ -194,7 +210,7 @@ WITH picked AS (
            endpoints[done + 1 : upto] AS endpoints, ends[done + 1 : upto] AS ends,
            CASE WHEN done = 0 THEN 0 ELSE ends[done] END AS skipped,
            registrations[CASE WHEN done = 0 THEN 1 ELSE ends[done] + 1 END : ends[upto]] AS registrations,
-           version_ids[done + 1 : upto] AS version_ids
+           version_ids[done + 1 : upto] AS version_ids, lanes[done + 1 : upto] AS lanes
       FROM picked
 ), advanced AS (
     UPDATE fanouts f SET done = p.upto
@@ -206,18 +222,29 @@ WITH picked AS (
      USING batch p
      WHERE f.stream_id = p.stream_id AND f.sequence = p.sequence AND f.done = p.done AND p.upto = p.total
     RETURNING f.stream_id
+), written AS (
+    INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, lane, registrations,
+                            version_ids)
+    SELECT p.partition_id, v.endpoint_id, p.segment_id, p.sequence, p.stream_id, e.zone_id, COALESCE(e.ordered, false), v.lane,
+           p.registrations[COALESCE(v.before, p.skipped) - p.skipped + 1 : v.ends - p.skipped], NULLIF(v.version_ids, '')::bigint[]
+      FROM batch p
+      JOIN (SELECT stream_id FROM advanced UNION ALL SELECT stream_id FROM complete) AS moved
+        ON moved.stream_id = p.stream_id
+     CROSS JOIN LATERAL (
+        SELECT endpoint_id, ends, version_ids, lane, lag(ends) OVER (ORDER BY n) AS before
+          FROM unnest(p.endpoints, p.ends, p.version_ids, p.lanes) WITH ORDINALITY AS u (endpoint_id, ends, version_ids, lane, n)
+     ) AS v
+      LEFT JOIN LATERAL (SELECT zone_id, ordered FROM endpoints WHERE id = v.endpoint_id LIMIT 1) AS e ON true
+    RETURNING endpoint_id, stream_id, lane, ordered
+), marked AS (
+    INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
+    SELECT DISTINCT endpoint_id, COALESCE(lane, stream_id), NULL::uuid, 'epoch'::timestamptz, now(), true
+      FROM written WHERE ordered
+     ORDER BY 1, 2
+        ON CONFLICT (endpoint_id, stream_id) DO UPDATE
+       SET touched = true, due_at = COALESCE(l.due_at, excluded.due_at) WHERE NOT l.touched OR l.due_at IS NULL
 )
-INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations, version_ids)
-SELECT p.partition_id, v.endpoint_id, p.segment_id, p.sequence, p.stream_id, e.zone_id, COALESCE(e.ordered, false),
-       p.registrations[COALESCE(v.before, p.skipped) - p.skipped + 1 : v.ends - p.skipped], NULLIF(v.version_ids, '')::bigint[]
-  FROM batch p
-  JOIN (SELECT stream_id FROM advanced UNION ALL SELECT stream_id FROM complete) AS moved
-    ON moved.stream_id = p.stream_id
- CROSS JOIN LATERAL (
-    SELECT endpoint_id, ends, version_ids, lag(ends) OVER (ORDER BY n) AS before
-      FROM unnest(p.endpoints, p.ends, p.version_ids) WITH ORDINALITY AS u (endpoint_id, ends, version_ids, n)
- ) AS v
-  LEFT JOIN LATERAL (SELECT zone_id, ordered FROM endpoints WHERE id = v.endpoint_id LIMIT 1) AS e ON true
+SELECT count(*) AS deliveries FROM written
 
 -- name: strategies
 SELECT id, matching FROM streams WHERE id = ANY (%s::bigint[])
@@ -248,3 +275,7 @@ SELECT c.stream_id, array_agg(DISTINCT c.id) AS barriers,
 SELECT uuid::text, id AS segment_id,
        CASE WHEN to_regclass('deliveries_p' || partition_id) IS NULL THEN current_partition ELSE partition_id END AS partition_id
   FROM segments, log_state WHERE uuid = ANY (%s::uuid[])
+
+-- name: keys
+-- The paths by which endpoints are ordered by key; of some endpoints, or of all.
+SELECT id, order_by FROM endpoints WHERE ordered AND order_by <> '' AND deleted_at IS NULL AND (%(all)s OR id = ANY (%(ids)s::bigint[]))

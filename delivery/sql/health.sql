@@ -59,7 +59,7 @@ SELECT (extract(epoch FROM now()) * 1000000)::bigint AS now_us,
 
 -- name: overdue
 -- The oldest delivery overdue beyond a bound although its endpoint may be called, did not fail the last time, and has nothing
--- claimed: then the endpoint is not the cause. One index look-up for each endpoint or lane.
+-- claimed: then the endpoint is not the cause. One index look-up for each endpoint.
 WITH RECURSIVE parallel AS (
     (SELECT endpoint_id, next_attempt_at, 1 AS number FROM deliveries
       WHERE state = 'pending' AND NOT ordered
@@ -72,15 +72,15 @@ WITH RECURSIVE parallel AS (
          ORDER BY endpoint_id, next_attempt_at LIMIT 1) AS next
      WHERE p.number < %(endpoints_max)s
 ), lane AS (
-    (SELECT endpoint_id, stream_id, next_attempt_at, 1 AS number FROM deliveries
-      WHERE state = 'pending' AND ordered
-      ORDER BY endpoint_id, stream_id, sequence LIMIT 1)
+    (SELECT endpoint_id, due_at, 1 AS number FROM lanes
+      WHERE due_at IS NOT NULL
+      ORDER BY endpoint_id, due_at LIMIT 1)
     UNION ALL
-    SELECT next.endpoint_id, next.stream_id, next.next_attempt_at, l.number + 1
+    SELECT next.endpoint_id, next.due_at, l.number + 1
       FROM lane l, LATERAL (
-        SELECT endpoint_id, stream_id, next_attempt_at FROM deliveries
-         WHERE state = 'pending' AND ordered AND (endpoint_id, stream_id) > (l.endpoint_id, l.stream_id)
-         ORDER BY endpoint_id, stream_id, sequence LIMIT 1) AS next
+        SELECT endpoint_id, due_at FROM lanes
+         WHERE due_at IS NOT NULL AND endpoint_id > l.endpoint_id
+         ORDER BY endpoint_id, due_at LIMIT 1) AS next
      WHERE l.number < %(endpoints_max)s
 ), late AS (
     SELECT p.endpoint_id, p.next_attempt_at FROM parallel p
@@ -90,8 +90,8 @@ WITH RECURSIVE parallel AS (
                           AND d.claim IS NOT NULL
                           AND d.next_attempt_at BETWEEN now() AND now() + make_interval(secs => %(claim_s)s))
     UNION ALL
-    SELECT l.endpoint_id, l.next_attempt_at FROM lane l
-     WHERE l.next_attempt_at < now() - make_interval(secs => %(due_s)s)
+    SELECT l.endpoint_id, l.due_at FROM lane l
+     WHERE l.due_at < now() - make_interval(secs => %(due_s)s)
        AND NOT EXISTS (SELECT FROM lanes t WHERE t.endpoint_id = l.endpoint_id AND t.expires_at > now())
 )
 SELECT (extract(epoch FROM min(late.next_attempt_at)) * 1000000)::bigint AS overdue_us

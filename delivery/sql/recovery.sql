@@ -10,20 +10,37 @@ SELECT state, claim IS NOT NULL AND NOT is_over(next_attempt_at, %(claim_s)s) AS
 
 -- name: resend
 -- Makes a delivery pending again, due before all others of its endpoint. Its attempts so far do not count any more.
-UPDATE deliveries d
-   SET state = 'pending', claim = NULL, next_attempt_at = 'epoch', retry_after_s = NULL, finished_at = NULL, resent_at = now(),
-       forced = %(force)s, ordered = e.ordered,
-       uncounted_attempts = CASE WHEN d.state = 'pending' THEN d.uncounted_attempts ELSE d.attempts END,
-       message_number = CASE WHEN %(new_id)s THEN COALESCE(d.message_number, 1) + 1 ELSE d.message_number END
-  FROM endpoints e
- WHERE e.id = d.endpoint_id
-   AND d.partition_id = %(partition_id)s AND d.endpoint_id = %(endpoint_id)s AND d.segment_id = %(segment_id)s
-   AND d.sequence = %(sequence)s
+-- Its lane is due, too.
+WITH written AS (
+    UPDATE deliveries d
+       SET state = 'pending', claim = NULL, next_attempt_at = 'epoch', retry_after_s = NULL, finished_at = NULL, resent_at = now(),
+           forced = %(force)s, ordered = e.ordered, lane = CASE WHEN e.order_by <> '' THEN d.lane END,
+           uncounted_attempts = CASE WHEN d.state = 'pending' THEN d.uncounted_attempts ELSE d.attempts END,
+           message_number = CASE WHEN %(new_id)s THEN COALESCE(d.message_number, 1) + 1 ELSE d.message_number END
+      FROM endpoints e
+     WHERE e.id = d.endpoint_id
+       AND d.partition_id = %(partition_id)s AND d.endpoint_id = %(endpoint_id)s AND d.segment_id = %(segment_id)s
+       AND d.sequence = %(sequence)s
+    RETURNING d.endpoint_id, d.stream_id, d.lane, d.ordered
+)
+INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
+SELECT DISTINCT endpoint_id, COALESCE(lane, stream_id), NULL::uuid, 'epoch'::timestamptz, now(), true
+  FROM written WHERE ordered
+ ORDER BY 1, 2
+    ON CONFLICT (endpoint_id, stream_id) DO UPDATE
+   SET touched = true, due_at = CASE WHEN l.expires_at > now() THEN l.due_at ELSE now() END
 
 -- name: discard
-UPDATE deliveries SET state = 'discarded', claim = NULL, finished_at = now()
- WHERE partition_id = %(partition_id)s AND endpoint_id = %(endpoint_id)s AND segment_id = %(segment_id)s
-   AND sequence = %(sequence)s
+-- Ends a delivery without an attempt. Its lane goes on with the next one.
+WITH written AS (
+    UPDATE deliveries SET state = 'discarded', claim = NULL, finished_at = now()
+     WHERE partition_id = %(partition_id)s AND endpoint_id = %(endpoint_id)s AND segment_id = %(segment_id)s
+       AND sequence = %(sequence)s
+    RETURNING endpoint_id, stream_id, lane, ordered
+)
+UPDATE lanes l SET touched = true, due_at = CASE WHEN l.expires_at > now() THEN l.due_at ELSE now() END
+  FROM written w
+ WHERE w.ordered AND l.endpoint_id = w.endpoint_id AND l.stream_id = COALESCE(w.lane, w.stream_id)
 
 -- name: end_pause
 -- Ends the pause of an endpoint in backoff: a worker probes it at once.

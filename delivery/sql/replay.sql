@@ -61,33 +61,60 @@ SELECT id FROM replay_runs WHERE id = %(id)s AND state = 'running' AND steps = %
 
 -- name: insert
 -- Deliveries of events that the endpoint has none of. An event that has left the database is copied; then `created_at` is the
--- time of its append, which the body shows.
-INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, registrations, version_ids,
-                        payload, created_at, resent_at, forced, replay_id)
-SELECT CASE WHEN EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-                          WHERE i.inhparent = 'deliveries'::regclass AND NOT i.inhdetachpending
-                            AND c.relname = 'deliveries_p' || s.partition_id)
-            THEN s.partition_id ELSE l.current_partition END,
-       e.id, s.id, v.sequence, s.stream_id, e.zone_id, e.ordered, %(registrations)s::bigint[], %(version_ids)s::bigint[],
-       CASE WHEN s.tier <> 'live' THEN v.payload END,
-       CASE WHEN s.tier <> 'live' THEN to_timestamp(v.appended_at_us / 1000000.0) ELSE now() END, now(), %(force)s, %(id)s
-  FROM segments s, log_state l, endpoints e,
-       unnest(%(sequences)s::bigint[], %(payloads)s::bytea[], %(appended_at_us)s::bigint[])
-           AS v (sequence, payload, appended_at_us)
- WHERE s.uuid = %(segment)s AND e.id = %(endpoint_id)s
-    ON CONFLICT DO NOTHING
+-- time of its append, which the body shows. Missing `lanes` are null.
+WITH written AS (
+    INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, lane, registrations, version_ids,
+                            payload, created_at, resent_at, forced, replay_id)
+    SELECT CASE WHEN EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+                              WHERE i.inhparent = 'deliveries'::regclass AND NOT i.inhdetachpending
+                                AND c.relname = 'deliveries_p' || s.partition_id)
+                THEN s.partition_id ELSE l.current_partition END,
+           e.id, s.id, v.sequence, s.stream_id, e.zone_id, e.ordered, v.lane, %(registrations)s::bigint[], %(version_ids)s::bigint[],
+           CASE WHEN s.tier <> 'live' THEN v.payload END,
+           CASE WHEN s.tier <> 'live' THEN to_timestamp(v.appended_at_us / 1000000.0) ELSE now() END, now(), %(force)s, %(id)s
+      FROM segments s, log_state l, endpoints e,
+           unnest(%(sequences)s::bigint[], %(payloads)s::bytea[], %(appended_at_us)s::bigint[], %(lanes)s::bigint[])
+               AS v (sequence, payload, appended_at_us, lane)
+     WHERE s.uuid = %(segment)s AND e.id = %(endpoint_id)s
+        ON CONFLICT DO NOTHING
+    RETURNING endpoint_id, stream_id, lane, ordered
+), marked AS (
+    INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
+    SELECT DISTINCT endpoint_id, COALESCE(lane, stream_id), NULL::uuid, 'epoch'::timestamptz, now(), true
+      FROM written WHERE ordered
+     ORDER BY 1, 2
+        ON CONFLICT (endpoint_id, stream_id) DO UPDATE
+       SET touched = true, due_at = CASE WHEN l.expires_at > now() THEN l.due_at ELSE now() END
+)
+SELECT count(*) AS deliveries FROM written
 
 -- name: resend
 -- Makes deliveries pending again that have ended. A gap notice becomes the delivery of the event whose place it took.
-UPDATE deliveries d
-   SET state = 'pending', claim = NULL, next_attempt_at = now(), retry_after_s = NULL, finished_at = NULL, resent_at = now(),
-       forced = %(force)s, ordered = e.ordered, uncounted_attempts = d.attempts, gap_first = NULL, gap_reason = NULL,
-       message_number = CASE WHEN %(new_id)s THEN COALESCE(d.message_number, 1) + 1 ELSE d.message_number END
-  FROM endpoints e, unnest(%(partitions)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[])
-                        AS v (partition_id, segment_id, sequence)
- WHERE e.id = %(endpoint_id)s
-   AND d.partition_id = v.partition_id AND d.endpoint_id = e.id AND d.segment_id = v.segment_id AND d.sequence = v.sequence
-   AND d.state <> 'pending'
+WITH written AS (
+    UPDATE deliveries d
+       SET state = 'pending', claim = NULL, next_attempt_at = now(), retry_after_s = NULL, finished_at = NULL, resent_at = now(),
+           forced = %(force)s, ordered = e.ordered, lane = CASE WHEN e.order_by <> '' THEN d.lane END, uncounted_attempts = d.attempts, gap_first = NULL, gap_reason = NULL,
+           message_number = CASE WHEN %(new_id)s THEN COALESCE(d.message_number, 1) + 1 ELSE d.message_number END
+      FROM endpoints e, unnest(%(partitions)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[])
+                            AS v (partition_id, segment_id, sequence)
+     WHERE e.id = %(endpoint_id)s
+       AND d.partition_id = v.partition_id AND d.endpoint_id = e.id AND d.segment_id = v.segment_id AND d.sequence = v.sequence
+       AND d.state <> 'pending'
+    RETURNING d.endpoint_id, d.stream_id, d.lane, d.ordered
+), marked AS (
+    INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
+    SELECT DISTINCT endpoint_id, COALESCE(lane, stream_id), NULL::uuid, 'epoch'::timestamptz, now(), true
+      FROM written WHERE ordered
+     ORDER BY 1, 2
+        ON CONFLICT (endpoint_id, stream_id) DO UPDATE
+       SET touched = true, due_at = CASE WHEN l.expires_at > now() THEN l.due_at ELSE now() END
+)
+SELECT count(*) AS deliveries FROM written
+
+-- name: order
+-- The stream of a segment and the key by which the endpoint is ordered; no row if it is not ordered by key.
+SELECT s.stream_id, e.order_by FROM segments s, endpoints e
+ WHERE s.uuid = %(segment)s AND e.id = %(endpoint_id)s AND e.ordered AND e.order_by <> ''
 
 -- name: segment_id
 SELECT id FROM segments WHERE uuid = %(segment)s

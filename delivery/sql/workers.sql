@@ -109,7 +109,7 @@ WITH held AS MATERIALIZED (
     UPDATE deliveries d SET claim = NULL, next_attempt_at = now()
       FROM held h, LATERAL (
         SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries
-         WHERE endpoint_id = h.endpoint_id AND stream_id = h.stream_id
+         WHERE endpoint_id = h.endpoint_id AND COALESCE(lane, stream_id) = h.stream_id
            AND state = 'pending' AND ordered
          ORDER BY sequence LIMIT %(deliveries_max)s) AS o
      WHERE d.partition_id = o.partition_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
@@ -117,6 +117,40 @@ WITH held AS MATERIALIZED (
        AND d.state = 'pending' AND d.claim IS NOT NULL
     RETURNING 1
 )
-UPDATE lanes l SET expires_at = 'epoch'
+UPDATE lanes l SET expires_at = 'epoch', due_at = now(), touched = true
   FROM held h
  WHERE l.endpoint_id = h.endpoint_id AND l.stream_id = h.stream_id
+
+-- name: repair_lanes
+-- For a page of lanes after the given one, by their oldest deliveries: marks those that are due although their rows are missing or
+-- say otherwise, after the clock stepped back, or because release 0.1 wrote the deliveries.
+WITH RECURSIVE hop AS (
+    (SELECT endpoint_id, COALESCE(lane, stream_id) AS number, next_attempt_at, claim, attempts, retry_after_s, 1 AS n
+       FROM deliveries
+      WHERE state = 'pending' AND ordered
+        AND (endpoint_id, COALESCE(lane, stream_id)) > (%(after)s, %(after_lane)s)
+      ORDER BY endpoint_id, COALESCE(lane, stream_id), sequence LIMIT 1)
+    UNION ALL
+    SELECT next.endpoint_id, next.number, next.next_attempt_at, next.claim, next.attempts, next.retry_after_s, hop.n + 1
+      FROM hop, LATERAL (
+        SELECT endpoint_id, COALESCE(lane, stream_id) AS number, next_attempt_at, claim, attempts, retry_after_s
+          FROM deliveries
+         WHERE state = 'pending' AND ordered
+           AND (endpoint_id, COALESCE(lane, stream_id)) > (hop.endpoint_id, hop.number)
+         ORDER BY endpoint_id, COALESCE(lane, stream_id), sequence LIMIT 1) AS next
+     WHERE hop.n < %(lanes_max)s
+), marked AS (
+    INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
+    SELECT hop.endpoint_id, hop.number, NULL::uuid, 'epoch', now(), true
+      FROM hop LEFT JOIN lanes r ON r.endpoint_id = hop.endpoint_id AND r.stream_id = hop.number
+     WHERE r.due_at IS NULL
+        OR r.expires_at <= now() AND r.due_at > now()
+           AND is_due(hop.next_attempt_at, hop.claim, hop.attempts, hop.retry_after_s, %(retry_s_base)s, %(retry_s_max)s)
+     ORDER BY 1, 2
+        ON CONFLICT (endpoint_id, stream_id) DO UPDATE SET touched = true, due_at = excluded.due_at
+         WHERE l.due_at IS NULL OR l.expires_at <= now()
+    RETURNING 1
+), last AS (
+    SELECT endpoint_id, number FROM hop WHERE n >= %(lanes_max)s
+)
+SELECT (SELECT count(*) FROM marked) AS changed, (SELECT endpoint_id FROM last) AS after, (SELECT number FROM last) AS after_lane

@@ -353,6 +353,8 @@ DEAD_LETTERS_EXAMINED_MAX = 50_000  # rows grouped for one page; some 100 ms
 DEAD_LETTER_SAMPLES = 3  # deliveries shown of each group
 DELIVERY_IN_PROGRESS_S = 15  # Retry-After of a change to a delivery that is being posted
 
+EXAMPLES_RETAINED = 1_000  # events of the stream of examples of a zone
+
 # --- replay runs ---
 REPLAY_RUNS_PER_CLIENT_MAX = 5  # running or paused
 REPLAY_RUNS_PER_ZONE_MAX = 20  # one process of the hub makes their steps in turn
@@ -398,6 +400,7 @@ CALLBACK_HEADERS_COUNT_MAX = 100  # of a response
 CALLBACK_ANSWER_BYTES_READ_MAX = 16 * 1024  # of a response's body; the rest is not read
 CALLBACK_ANSWER_CHARS_STORED_MAX = 1_024  # of a response's headers, and of its body, in an attempt
 CALLBACK_KEEP_ALIVE_S = 20.0  # shorter than servers usually keep an idle connection
+CALLBACK_ADDRESSES_MAX = 16  # of a name that are tried in one attempt; receivers have a few
 CALLBACK_DNS_S_MAX = 10  # a resolved address is reused for this long
 # DNS look-ups at a time: as many as unproven endpoints may hold, so that dead names delay nobody
 CALLBACK_DNS_THREADS_MAX = 384
@@ -432,6 +435,14 @@ OAUTH2_LIFETIME_S_MAX = 24 * 3_600.0  # a revoked token is replaced after a 401 
 OAUTH2_MARGIN_S = 30.0  # before its end a token is replaced; a tenth of a shorter lifetime
 OAUTH2_TOKEN_AGE_S_MIN = 60.0  # a token that is rejected earlier is not replaced
 OAUTH2_ERROR_BYTES_STORED_MAX = 256  # of the response of a token URL
+# --- batches of an endpoint ---
+BATCH_EVENTS_MIN, BATCH_EVENTS_MAX = 2, 1_000  # in one request
+BATCH_BYTES_MIN, BATCH_BYTES_MAX = 1_024, 4 * 1024 * 1024  # of its body; one event may exceed it
+BATCH_BYTES_DEFAULT = 1024 * 1024  # some thousand small events
+BATCH_LINGER_MS_MAX = 60_000  # beyond it a receiver had better read the log itself
+# of the answer to a batch, which may have a result for each event: some 100 bytes each
+BATCH_ANSWER_BYTES_MAX = 256 * 1024
+BATCH_DELIVERIES_CLAIMED_MAX = 4_096  # in one claim, of all endpoints with batches
 CALLBACK_SCAN_INTERVAL_S = 1.0  # between searches for due deliveries while some are pending ...
 CALLBACK_REST_INTERVAL_S = 60.0  # ... and when none was pending for CALLBACK_REST_AFTER_S
 CALLBACK_REST_AFTER_S = 10.0  # a burst that pauses is still searched for every second
@@ -467,6 +478,16 @@ CONSUMER_STEADY_S = 10.0  # without a fault, after which the next pause is short
 CALLBACK_LANE_IDLE_S = 3_600.0  # without a holder, after which a lane is forgotten
 CALLBACK_ARCHIVE_S_MAX = 2.0  # to read archived events for one claim; the rest is retried
 CALLBACK_HEADER_REGISTRATIONS_MAX = 100  # beyond it a CloudEvent does not name those that matched
+
+# --- verifications of endpoints ---
+VERIFICATIONS_MAX = 16  # requests under way in one worker
+VERIFICATIONS_PER_CLIENT_MAX = 4  # of these of one client, in all workers
+VERIFICATION_CLAIM_S = 30.0  # longer than a request and the write of its result
+VERIFICATION_INTERVAL_S = 5  # between two requests of one endpoint, at least
+VERIFICATION_SCAN_S = 30.0  # between searches for requests, whose notifications may be lost
+# requests per minute that the hub asks a receiver to allow; more than it posts to one endpoint
+VERIFICATION_RATE_REQUESTED = 600_000
+VERIFICATION_RATE_MAX = 1_000_000_000  # an answer that allows more sets no bound
 
 # --- backlogs ---
 # of one endpoint: three hours at 100 a second; some 300 MB of rows

@@ -188,6 +188,7 @@ def move(cursor: SqlCursor, report: Callable[[Moved], None]) -> None:
     cursor.execute(SQL["detached_partitions"], [_ASIDE])
     for name, parent in cursor.fetchall():
         report(Moved(name, _copy_detached(cursor, name, parent)))
+    cursor.execute(SQL["endpoint_secrets"])
     _set_sequences(cursor, tables)
     _drop(cursor)
 

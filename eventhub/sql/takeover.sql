@@ -104,6 +104,11 @@ SELECT a.attname, format_type(a.atttypid, NULL)
  WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
  ORDER BY a.attnum
 
+-- name: endpoint_secrets
+-- In tables from before, an endpoint has its only secret in its own row.
+INSERT INTO endpoint_secrets (endpoint_id, kind, sealed, created_at)
+SELECT id, 'v1', secret, created_at FROM endpoints WHERE deleted_at IS NULL
+
 -- name: partitions
 -- The present names of a table's partitions, and their bounds, for those that do not exist yet.
 SELECT n.name, pg_get_expr(c.relpartbound, c.oid)

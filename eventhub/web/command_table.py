@@ -17,7 +17,7 @@ _BY_HAND = re.compile(r"/v1/(session|streams/{stream}/(events|segments/{segment}
 # whose last word is the verb itself
 _ACTIONS = {
     *("apply", "cancel", "check", "discard", "dry-run", "explain", "interest", "pause", "preview"),
-    *("recover", "resend", "restore", "resume", "skip"),
+    *("recover", "resend", "restore", "resume", "skip", "verify"),
 }
 _VERBS = {"GET": "show", "POST": "create", "PUT": "set", "PATCH": "update", "DELETE": "delete"}
 # the help of each group of commands: its thing first, then what its commands do
@@ -31,7 +31,9 @@ GROUPS = {
     "dead-letters": "Dead letters by endpoint and cause: list them.",
     "deliveries": "Deliveries to endpoints: list, show, resend, skip and discard them.",
     "endpoints": "Endpoints, the receivers of callbacks: create, change and delete them.",
+    "endpoints examples": "Examples of types: send one to an endpoint.",
     "endpoints recover": "The recovery of an endpoint: preview it.",
+    "endpoints secrets": "Secrets that sign callbacks: list, replace and revoke them.",
     "filters": "Filters: check, explain and try one without a registration.",
     "jobs": "Spark jobs: list them, request runs and read their results.",
     "jobs retention": "The retention job: apply a plan.",

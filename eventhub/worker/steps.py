@@ -167,6 +167,6 @@ def _drain_settings(env: Env) -> DispatcherSettings:
     archive = archive_of(env.archive_url)
     addresses = parse_allowed(env.callback_allow)
     keyring = Keyring((env.secret_key, *env.secret_key_fallbacks))
-    return DispatcherSettings(
-        env.database_url, env.database_direct_url, keyring, addresses, disable, archive
-    )
+    urls = env.database_url, env.database_direct_url
+    sender = env.allowed_hosts[0].lstrip("*.") or "eventhub"
+    return DispatcherSettings(*urls, keyring, addresses, disable, archive, sender)

@@ -1,10 +1,10 @@
 """The address guard of callbacks (SSRF protection). Plain module.
 
 Refused are all addresses in IANA's special-purpose registries, including those listed as globally
-reachable (anycast services, AS112: no host of a client answers there), multicast, and IPv6 outside
-of global unicast, unless EVENTHUB_CALLBACK_ALLOW names them: `[ZONE=]host-or-CIDR[:port]`,
-separated by commas, with an IPv6 address in brackets if a port follows. An entry without a zone is
-for all zones.
+reachable (anycast services, AS112: no host of a client answers there), multicast, IPv6 outside of
+global unicast, ISATAP, and platform services of cloud providers at public addresses, unless
+EVENTHUB_CALLBACK_ALLOW names them: `[ZONE=]host-or-CIDR[:port]`, separated by commas, with an IPv6
+address in brackets if a port follows. An entry without a zone is for all zones.
 """
 
 import ipaddress
@@ -28,6 +28,7 @@ _NO_ENTRY = (
 _NO_ADDRESS = "not an address; write four numbers from 0 to 255, such as 10.1.0.0/16 or 10.0.0.1"
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # all that IANA allocates from (RFC 4291)
+_ISATAP = 0x00005EFE  # of an interface identifier, but for bit 0x02000000 (RFC 5214)
 # The registries' blocks, without those inside another; IPv6 within global unicast only.
 # https://www.iana.org/assignments/iana-ipv4-special-registry (and iana-ipv6-special-registry)
 _SPECIAL_IPV4 = tuple(
@@ -37,6 +38,7 @@ _SPECIAL_IPV4 = tuple(
         "10.0.0.0/8",  # private use, RFC 1918
         "100.64.0.0/10",  # shared address space, RFC 6598
         "127.0.0.0/8",  # loopback, RFC 1122
+        "168.63.129.16/32",  # not IANA's: Azure's platform services, reached from every machine
         "169.254.0.0/16",  # link-local, RFC 3927
         "172.16.0.0/12",  # private use, RFC 1918
         "192.0.0.0/24",  # IETF protocol assignments, RFC 6890
@@ -128,7 +130,11 @@ def is_public(address: Address) -> bool:
     """Return whether the whole Internet can reach the address, and one host answers there."""
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in network for network in _SPECIAL_IPV4)
-    return address in _GLOBAL_UNICAST and not any(address in network for network in _SPECIAL_IPV6)
+    return (
+        address in _GLOBAL_UNICAST
+        and not any(address in network for network in _SPECIAL_IPV6)
+        and int(address) >> 32 & 0xFDFFFFFF != _ISATAP  # a tunnel to an IPv4 address of any kind
+    )
 
 
 def is_name(host: str) -> bool:

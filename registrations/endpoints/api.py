@@ -7,10 +7,16 @@ from rest_framework import serializers
 
 from eventhub.api.fields import MomentField, NameField
 from eventhub.api.resource import operation
-from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, ModelSerializer
+from eventhub.api.serializers import (
+    AnswerSerializer,
+    ChangedSerializer,
+    EmptySerializer,
+    ModelSerializer,
+)
 from eventhub.base import errors, limits
 from registrations.endpoints import services
 from registrations.endpoints.credentials import KINDS
+from registrations.endpoints.delivery_fields import BATCH_COLUMNS, BatchSerializer, OrderKeyField
 from registrations.endpoints.fields import SecretField, UrlField
 from registrations.endpoints.health import HealthState
 from registrations.endpoints.serializers import (
@@ -25,12 +31,18 @@ from registrations.errors import (
     CredentialsBound,
     CredentialsUnreadable,
     EndpointInUse,
+    EndpointUnverified,
+    NoHandshake,
     UnknownEndpoint,
 )
-from registrations.models import Endpoint, EndpointHealth
+from registrations.models import Endpoint, EndpointHealth, EndpointVerification
 from registrations.resource import OwnedView
 
 _FORMAT = {"help_text": "Of the body: the hub's own, or CloudEvents in structured or binary mode."}
+_HANDSHAKE = {
+    "help_text": "How the receiver must agree before the first callback: to the OPTIONS request of"
+    " CloudEvents' webhooks, or by echoing a challenge."
+}
 
 _SIGNATURE = {
     "help_text": "Of the callbacks: `v1` (HMAC-SHA256 with the secret), `v1a` (Ed25519, verified"
@@ -40,6 +52,8 @@ _SIGNATURE = {
 
 class EndpointChangeSerializer(ModelSerializer):
     url = UrlField(help_text="An http or https URL that does not lead to a private address.")
+    order_by = OrderKeyField(required=False)
+    batch = BatchSerializer(required=False, allow_null=True, source="*")
     headers = HeadersField(
         required=False,
         allow_null=True,
@@ -52,12 +66,13 @@ class EndpointChangeSerializer(ModelSerializer):
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
-            *("url", "description", "ordered", "format", "signature", "enabled"),
-            *KINDS,
+            *("url", "description", "ordered", "order_by", "format", "batch", "signature"),
+            *("handshake", "enabled", *KINDS),
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "description": {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True},
             "format": _FORMAT,
+            "handshake": _HANDSHAKE,
             "signature": _SIGNATURE,
             "enabled": {"help_text": "While it is false, deliveries stay pending."},
         }
@@ -73,8 +88,8 @@ class NewEndpointSerializer(EndpointChangeSerializer):
 
     class Meta(EndpointChangeSerializer.Meta):
         fields = (
-            *("url", "description", "ordered", "format", "signature", "client", "secret"),
-            *KINDS,
+            *("url", "description", "ordered", "order_by", "format", "batch", "signature"),
+            *("handshake", "client", "secret", *KINDS),
         )
 
 
@@ -103,8 +118,45 @@ class EndpointHealthSerializer(AnswerSerializer):
         return "ok" if endpoint.failing_since is None else "failing"
 
 
+class EndpointVerificationSerializer(AnswerSerializer):
+    """The last verification of an endpoint, in which its receiver was asked to agree."""
+
+    state = serializers.SerializerMethodField()
+    requested_at = MomentField(source="verification_requested_at", allow_null=True)
+    ended_at = MomentField(source="verification_ended_at", allow_null=True)
+    outcome = serializers.CharField(
+        source="verification_outcome",
+        allow_null=True,
+        help_text="`verified`, `refused`, or why there was no answer, as in a delivery's attempts.",
+    )
+    status = serializers.IntegerField(
+        source="verification_status", allow_null=True, help_text="HTTP status of the answer."
+    )
+    detail = serializers.CharField(
+        source="verification_detail", allow_null=True, help_text="What was wrong with the answer."
+    )
+
+    class Meta:
+        model = EndpointVerification
+        fields = ("state", "requested_at", "ended_at", "outcome", "status", "detail")
+
+    @extend_schema_field(
+        serializers.ChoiceField(
+            choices=["none", "pending", "verified", "failed"],
+            help_text="`none`: no verification was requested.",
+        )
+    )
+    def get_state(self, endpoint: Endpoint) -> str:
+        if endpoint.verification_requested_at is None:
+            return "none"
+        if endpoint.verification_ended_at is None:
+            return "pending"
+        return "verified" if endpoint.verification_outcome == "verified" else "failed"
+
+
 class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
+    batch = BatchSerializer(allow_null=True, source="*")
     public_key = serializers.CharField(
         allow_null=True,
         help_text="The current key of `v1a`, `whpk_` and base64; null until it is first used.",
@@ -113,15 +165,24 @@ class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     authentication = ShownAuthenticationField(source="authentication_shown")
     tls = ShownTlsField(source="tls_shown")
     health = EndpointHealthSerializer(source="*")
+    verification = EndpointVerificationSerializer(source="*")
 
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
-            *("id", "client", "url", "description", "ordered", "format", "signature"),
-            *("public_key", *KINDS, "enabled", "reason", "health", "created_at", "changed_at"),
-            "changed",
+            *("id", "client", "url", "description", "ordered", "order_by", "format", "batch"),
+            *("signature", "public_key", *KINDS, "enabled", "reason", "handshake", "verification"),
+            *("verified_at", "allowed_rate", "health", "created_at", "changed_at", "changed"),
         )
-        extra_kwargs = {"format": _FORMAT, "signature": _SIGNATURE}  # noqa: RUF012 (DRF's own form)
+        extra_kwargs = {  # noqa: RUF012 (DRF's own form)
+            "format": _FORMAT,
+            "signature": _SIGNATURE,
+            "handshake": _HANDSHAKE,
+            "verified_at": {"help_text": "When the receiver at this URL agreed last."},
+            "allowed_rate": {
+                "help_text": "Requests per minute that the receiver agreed to; null: no bound."
+            },
+        }
 
 
 class CreatedEndpointSerializer(EndpointSerializer):
@@ -144,9 +205,11 @@ class Endpoints(OwnedView):
     queryset = services.ENDPOINTS
     serializer_class = EndpointSerializer
     listed = (
-        *("pk", "id", "client_name", "url", "description", "ordered", "format", "signature"),
-        *("public_key", "enabled", "reason", "created_at", "changed_at", *services.HEALTH),
-        *services.SHOWN,
+        *("pk", "id", "client_name", "url", "description", "ordered", "order_by", "format"),
+        *(*BATCH_COLUMNS, "signature", "public_key", "enabled", "reason", "handshake"),
+        *("verified_at", "allowed_rate", "created_at", "changed_at"),
+        *(*services.HEALTH, *services.SHOWN),
+        *(f"verification_{name}" for name in services.VERIFICATION),
     )
 
     @operation(
@@ -163,6 +226,7 @@ class Endpoints(OwnedView):
 
     @operation(
         "Change an endpoint, disable or enable it",
+        EndpointUnverified,
         CredentialsBound,
         CredentialsUnreadable,
         body=EndpointChangeSerializer,
@@ -175,3 +239,18 @@ class Endpoints(OwnedView):
     def perform_destroy(self) -> None:
         with self.changing() as endpoint:
             services.delete_endpoint(actor=self.actor, endpoint=endpoint)
+
+
+class VerifiedEndpoint(Endpoints):
+    """The verification of an endpoint, which a worker performs."""
+
+    @operation(
+        "Ask the receiver of an endpoint again whether it agrees to callbacks",
+        NoHandshake,
+        errors.TooManyRequests,
+        body=EmptySerializer,
+        status=202,
+    )
+    def perform_create(self, body: dict[str, Any]) -> Endpoint:
+        with self.changing() as endpoint:
+            return services.verify_endpoint(actor=self.actor, endpoint=endpoint)

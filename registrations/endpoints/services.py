@@ -10,11 +10,12 @@ from django.conf import settings
 from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
 from django.db.models import F, Func, OuterRef, QuerySet, Subquery
+from django.utils import timezone
 
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import announce_all, raw_connection
 from eventhub.base import limits
-from eventhub.base.errors import LimitReached, NotFound
+from eventhub.base.errors import LimitReached, NotFound, TooManyRequests
 from eventhub.eventlog.models import Stream
 from eventhub.eventlog.system import Announcement
 from registrations.endpoints import signing_secrets, stored_credentials
@@ -22,14 +23,21 @@ from registrations.endpoints.addresses import AllowedAddresses, CallbackAddresse
 from registrations.endpoints.callback_url import origin
 from registrations.endpoints.credentials import KINDS
 from registrations.endpoints.secrets import new_secret
-from registrations.endpoints.statements import Format, Signature, announcement
-from registrations.errors import EndpointInUse
+from registrations.endpoints.statements import (
+    Format,
+    Handshake,
+    Signature,
+    announcement,
+    request_verification,
+)
+from registrations.errors import EndpointInUse, EndpointUnverified, NoHandshake
 from registrations.models import (
     CURRENT,
     Endpoint,
     EndpointHealth,
     EndpointSecret,
     EndpointToken,
+    EndpointVerification,
     RegistrationVersion,
 )
 from registrations.scope import Owner
@@ -37,6 +45,8 @@ from registrations.statements import lock_owner
 
 # The fields of an endpoint's health; all null before the first attempt.
 HEALTH = ("attempted_at", "outcome", "status", "delivered_at", "failing_since")
+# The fields of its last verification; all null if none was requested.
+VERIFICATION = ("requested_at", "ended_at", "outcome", "status", "detail")
 
 
 def _public(kind: str) -> Subquery:
@@ -53,11 +63,12 @@ ENDPOINTS = Endpoint.objects.annotate(
     public_key=_public("v1a"),
     **{f"{kind}_shown": _public(kind) for kind in KINDS},
     **{name: F(f"health__{name}") for name in HEALTH},
+    **{f"verification_{name}": F(f"verification__{name}") for name in VERIFICATION},
 )
 
 
 SHOWN = tuple(f"{kind}_shown" for kind in KINDS)
-ANNOUNCED = ("ordered", "format", "enabled", "reason")  # of a changed endpoint
+ANNOUNCED = ("ordered", "order_by", "format", "enabled", "reason")  # of a changed endpoint
 
 
 class NewEndpoint(NamedTuple):
@@ -66,8 +77,13 @@ class NewEndpoint(NamedTuple):
     url: str
     description: str = ""
     ordered: bool = False
+    order_by: str = ""
     format: Format = "native"
+    batch_events_max: int | None = None
+    batch_bytes_max: int = limits.BATCH_BYTES_DEFAULT
+    batch_linger_ms: int = 0
     signature: Signature = "v1"
+    handshake: Handshake = "none"
     secret: bytes | None = None
     credentials: Mapping[str, Any] = {}
 
@@ -89,7 +105,7 @@ def create_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpo
         endpoint = add_endpoint(actor=actor, owner=owner, fields=fields)
         found = ENDPOINTS.get(pk=endpoint.pk)
         found.secret_text = endpoint.secret_text
-        announce(actor, "created", found, "ordered")
+        announce(actor, "created", found, "ordered", "order_by")
     return found
 
 
@@ -112,11 +128,15 @@ def add_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint
     sealed = signing_secrets.keyring().seal(secret)
     values = fields._asdict() | {"secret": sealed}
     credentials = values.pop("credentials")
+    if fields.handshake != "none":
+        values |= {"enabled": False, "reason": "unverified"}
     endpoint = Endpoint.objects.create(zone_id=actor.zone_id, client_id=owner.id, **values)
     endpoint.secret_text = signing_secrets.insert(endpoint, "v1", secret, sealed).text
     if fields.signature != "v1":
         signing_secrets.insert_key_pair(endpoint)
     stored_credentials.store(endpoint, credentials)
+    if fields.handshake != "none":
+        request_verification(raw_connection(), endpoint.pk)
     return endpoint
 
 
@@ -129,7 +149,8 @@ def created_announcement(zone_id: int, client: str, endpoint_id: int) -> Announc
 def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any]) -> Endpoint:
     """Change the given fields and credentials of an endpoint whose row is locked. Equal values
     change nothing; enabling clears the reason. Except for the description, the actor must be
-    allowed to listen to every stream whose events are sent to the endpoint; else Forbidden.
+    allowed to listen to every stream whose events are sent to the endpoint; else Forbidden. The
+    receiver at another URL, or of another handshake, must agree first. Raises EndpointUnverified.
     """
     credentials = {name: given[name] for name in KINDS if name in given}
     changes = {
@@ -150,10 +171,58 @@ def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any
         signing_secrets.insert_key_pair(endpoint)
     if "url" in changes:  # the health of another URL is unknown
         EndpointHealth.objects.filter(endpoint=endpoint).delete()
+    is_other_receiver = not changes.keys().isdisjoint({"url", "handshake"})
+    handshake = changes.get("handshake", endpoint.handshake)
+    if is_other_receiver:
+        changes |= _unverified(endpoint, handshake, changes)
+    elif changes.get("enabled") and handshake != "none" and endpoint.verified_at is None:
+        raise EndpointUnverified(field="enabled")
     Endpoint.objects.filter(pk=endpoint.pk).update(**changes, changed_at=TransactionNow())
+    if is_other_receiver:
+        _verify_again(endpoint, handshake)
     changed = ENDPOINTS.get(pk=endpoint.pk)
     announce(actor, "changed", changed, *ANNOUNCED)
     return changed
+
+
+def _unverified(endpoint: Endpoint, handshake: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what else changes with the URL or the handshake of an endpoint: if it were enabled, it
+    waits until its receiver agrees.
+    """
+    enabled = changes.get("enabled", endpoint.enabled or endpoint.reason == "unverified")
+    forgotten = {"verified_at": None, "allowed_rate": None}
+    if not enabled:
+        return forgotten
+    if handshake == "none":
+        return {**forgotten, "enabled": True, "reason": None}
+    return {**forgotten, "enabled": False, "reason": "unverified"}
+
+
+def _verify_again(endpoint: Endpoint, handshake: str) -> None:
+    """Forget the verification of the URL or handshake before, and request another one if needed."""
+    if handshake == "none":
+        EndpointVerification.objects.filter(endpoint=endpoint).delete()
+    else:
+        request_verification(raw_connection(), endpoint.pk)
+
+
+def verify_endpoint(*, actor: Actor, endpoint: Endpoint) -> Endpoint:
+    """Request another verification of an endpoint whose row is locked; a pending one stays as it
+    is. Raises NoHandshake, Forbidden, and TooManyRequests right after another one.
+    """
+    if endpoint.handshake == "none":
+        raise NoHandshake
+    require_listen_to_all(actor, endpoint)
+    if endpoint.verification_requested_at is not None:
+        if endpoint.verification_ended_at is None:
+            return endpoint
+        age = timezone.now() - endpoint.verification_requested_at
+        if age.total_seconds() < limits.VERIFICATION_INTERVAL_S:
+            raise TooManyRequests(
+                "The endpoint was verified just now.", retry_after_s=limits.VERIFICATION_INTERVAL_S
+            )
+    request_verification(raw_connection(), endpoint.pk)
+    return ENDPOINTS.get(pk=endpoint.pk)
 
 
 def rotate_secret(

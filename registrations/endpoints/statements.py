@@ -14,15 +14,59 @@ SQL = queries.load("registrations/sql/endpoints.sql")
 
 Connection = psycopg.Connection[Any]
 Format = Literal["native", "cloudevents_structured", "cloudevents_binary"]  # of a callback's body
+# How a receiver must agree to callbacks before the first one
+Handshake = Literal["none", "cloudevents", "challenge"]
+VERIFICATIONS = "eventhub_verifications"  # notifications of requests
 Signature = Literal["v1", "v1a", "both"]  # of a callback
 
 
-class _DisabledEndpoint(NamedTuple):
-    """A disabled endpoint: its zone, and the attributes of its announcement."""
+class _ChangedEndpoint(NamedTuple):
+    """A changed endpoint: its zone, and the attributes of its announcement."""
 
     zone_id: int
     zone: str
     attributes: dict[str, Any]
+
+
+class VerificationResult(NamedTuple):
+    """The end of a verification: `verified`, or why not, and what the receiver answered."""
+
+    outcome: str
+    status: int | None = None
+    detail: str = ""
+    allowed_rate: int | None = None  # requests per minute
+
+
+def request_verification(connection: Connection, endpoint_id: int) -> None:
+    """Request that a worker verifies the endpoint, in the caller's transaction. A request before
+    that has not ended is replaced.
+    """
+    connection.execute(SQL["request_verification"], {"id": endpoint_id})
+    connection.execute("SELECT pg_notify(%s, '')", (VERIFICATIONS,))
+
+
+async def end_verification(
+    connection: psycopg.AsyncConnection[Any],
+    endpoint_id: int,
+    number: int,
+    result: VerificationResult,
+) -> None:
+    """Write the result of the request of that number, unless there is a newer one, and enable a
+    verified endpoint that waited for it.
+
+    Needs a connection in autocommit mode and opens its own transaction.
+    """
+    async with connection.transaction():
+        key = {"id": endpoint_id, "number": number}
+        ended = {"outcome": result.outcome, "status": result.status, "detail": result.detail}
+        if not (await connection.execute(SQL["end_verification"], {**key, **ended})).rowcount:
+            return
+        if result.outcome != "verified":
+            return
+        values = {"id": endpoint_id, "allowed_rate": result.allowed_rate}
+        row = await fetch_one(connection, _ChangedEndpoint, SQL["verified"], values)
+        heads = "" if row is None else await _announce_changed(connection, row)
+    await connection.execute(append.SQL["notify"], (heads,))
 
 
 async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, reason: str) -> bool:
@@ -32,14 +76,19 @@ async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, re
     """
     async with connection.transaction():
         values = {"id": endpoint_id, "reason": reason}
-        row = await fetch_one(connection, _DisabledEndpoint, SQL["disable"], values)
+        row = await fetch_one(connection, _ChangedEndpoint, SQL["disable"], values)
         if row is None:
             return False
-        change = announcement("changed", row.zone_id, row.attributes)
-        appended = await announce_in(connection, zone=row.zone, announcement=change)
-    heads = append.heads_text({appended.stream_id: appended.sequence})
+        heads = await _announce_changed(connection, row)
     await connection.execute(append.SQL["notify"], (heads,))
     return True
+
+
+async def _announce_changed(connection: psycopg.AsyncConnection[Any], row: _ChangedEndpoint) -> str:
+    """Announce the change; return what to notify readers of after the commit."""
+    change = announcement("changed", row.zone_id, row.attributes)
+    appended = await announce_in(connection, zone=row.zone, announcement=change)
+    return append.heads_text({appended.stream_id: appended.sequence})
 
 
 def announcement(change: str, zone_id: int, attributes: dict[str, Any]) -> Announcement:

@@ -5,5 +5,46 @@ UPDATE endpoints e SET enabled = false, reason = %(reason)s, changed_at = now()
   FROM clients c JOIN zones z ON z.id = c.zone_id
  WHERE e.id = %(id)s AND e.enabled AND e.deleted_at IS NULL AND c.id = e.client_id
 RETURNING z.id AS zone_id, z.name AS zone,
-          json_build_object('client', c.name, 'endpoint', e.id, 'ordered', e.ordered, 'format', e.format,
+          json_build_object('client', c.name, 'endpoint', e.id, 'ordered', e.ordered, 'order_by', e.order_by,
+                            'format', e.format,
                             'enabled', e.enabled, 'reason', e.reason) AS attributes
+
+-- name: request_verification
+INSERT INTO endpoint_verifications AS v (endpoint_id) VALUES (%(id)s)
+    ON CONFLICT (endpoint_id) DO UPDATE
+   SET number = v.number + 1, requested_at = now(), claimed_until = NULL, ended_at = NULL, outcome = NULL, status = NULL,
+       detail = NULL
+
+-- name: claim_verifications
+-- The oldest requests, of each client at most a few at a time, so that none waits for the hanging receivers of another.
+WITH ranked AS (
+    SELECT v.endpoint_id, v.requested_at, row_number() OVER (
+               PARTITION BY e.client_id ORDER BY v.claimed_until > now() DESC NULLS LAST, v.requested_at) AS place
+      FROM endpoint_verifications v JOIN endpoints e ON e.id = v.endpoint_id
+     WHERE v.ended_at IS NULL AND e.deleted_at IS NULL
+), chosen AS (
+    SELECT v.endpoint_id, v.number FROM ranked JOIN endpoint_verifications v USING (endpoint_id)
+     WHERE place <= %(per_client_max)s AND v.ended_at IS NULL AND (v.claimed_until IS NULL OR v.claimed_until <= now())
+     ORDER BY place, ranked.requested_at LIMIT %(verifications_max)s
+       FOR UPDATE OF v SKIP LOCKED
+)
+UPDATE endpoint_verifications v SET claimed_until = now() + make_interval(secs => %(claim_s)s)
+  FROM chosen JOIN endpoints e ON e.id = chosen.endpoint_id JOIN zones z ON z.id = e.zone_id
+ WHERE v.endpoint_id = chosen.endpoint_id
+RETURNING chosen.number, e.id, e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature,
+          e.client_id, z.name AS zone, e.format, e.handshake
+
+-- name: end_verification
+UPDATE endpoint_verifications
+   SET ended_at = now(), claimed_until = NULL, outcome = %(outcome)s, status = %(status)s, detail = %(detail)s
+ WHERE endpoint_id = %(id)s AND number = %(number)s AND ended_at IS NULL
+
+-- name: verified
+UPDATE endpoints e
+   SET verified_at = now(), allowed_rate = %(allowed_rate)s, enabled = e.enabled OR coalesce(e.reason, '') = 'unverified',
+       reason = nullif(e.reason, 'unverified'), changed_at = now()
+  FROM clients c JOIN zones z ON z.id = c.zone_id
+ WHERE e.id = %(id)s AND e.deleted_at IS NULL AND c.id = e.client_id
+RETURNING z.id AS zone_id, z.name AS zone,
+          json_build_object('client', c.name, 'endpoint', e.id, 'ordered', e.ordered, 'format', e.format,
+                            'enabled', e.enabled, 'reason', e.reason, 'verified', true) AS attributes

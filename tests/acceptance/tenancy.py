@@ -157,6 +157,8 @@ WRITES = (
         body={"endpoint": "<endpoint>", "streams": ["<stream>"]}),
     *(Row(f"POST /v1/replays/{{replay}}/{act}", f"/v1/replays/<replay>/{act}", "listen", body={})
       for act in ("pause", "resume", "cancel")),
+    Row("POST /v1/endpoints/{endpoint}/examples", "/v1/endpoints/<endpoint>/examples", "listen",
+        body={"domain": "shop", "type": "order.placed"}),
     Row("POST /v1/endpoints/{endpoint}/recover", "/v1/endpoints/<endpoint>/recover", "listen",
         body={}),
     Row("POST /v1/endpoints", "/v1/endpoints", "listen",
@@ -197,6 +199,7 @@ WRITES = (
       for method, after, body in (("DELETE", "", None), ("POST", "/restore", {}))),
     Row("DELETE /v1/registrations/{registration}", "/v1/registrations/<registration>", "listen"),
     Row("DELETE /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
+    Row("POST /v1/endpoints/{endpoint}/verify", "/v1/endpoints/<endpoint>/verify", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}/secrets/{secret}",
         "/v1/endpoints/<endpoint>/secrets/<secret>", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),

@@ -1,5 +1,6 @@
 """`callbacks`: stored deliveries drained to a healthy sink, against one Celery task per delivery;
-and how much dead, hanging and slow endpoints delay the healthy ones.
+ordered by key and in batches, against parallel ones; and how much dead, hanging and slow endpoints
+delay the healthy ones.
 """
 
 import json
@@ -8,6 +9,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from eventhub.supervisor.hub import HOME, celery_worker
 from tests.benchmarks import deliveries
@@ -28,25 +30,64 @@ BASELINE_PROCESSES = 4
 HEALTHY = 20
 BACKLOG = 300  # deliveries due to each sick endpoint at the beginning
 FEED_INTERVAL_S = 0.05
+KEYS = 10_000  # lanes of all endpoints together
+BATCH = 100  # events in a request
+CROWD, DEAD_SHARE = 1_000, 0.1  # endpoints with deliveries due, and how many of them are dead
+CROWD_WARMUP = 3
 NOBODY = "http://127.0.0.1:9/"  # refuses: nothing listens there
+
+
+class Drain(NamedTuple):
+    """How deliveries are drained: by so many workers, ordered by so many keys (0: parallel), in
+    batches of so many events.
+    """
+
+    workers: int
+    keys: int = 0
+    batch: int | None = None
 
 
 def cases(world: World, pace: Pace) -> list[Case]:
     baseline = {"celery_task_each": _celery(world, pace)}
+    parallel = {"parallel": _drained(world, pace, Drain(2))}
     return [
         Case(
             name="callbacks_1",
             unit="deliveries/s",
-            product=_drained(world, pace, 1),
+            product=_drained(world, pace, Drain(1)),
             baselines=baseline,
         ),
         Case(
             name="callbacks_2",
             unit="deliveries/s",
-            product=_drained(world, pace, 2),
+            product=_drained(world, pace, Drain(2)),
             baselines=baseline,
             floor=10.0,
             goal=19.0,
+        ),
+        Case(
+            name="callbacks_keys",
+            unit="deliveries/s",
+            product=_drained(world, pace, Drain(2, keys=KEYS)),
+            baselines=parallel,
+            floor=0.5,
+            goal=0.8,
+        ),
+        Case(
+            name="callbacks_batch",
+            unit="deliveries/s",
+            product=_drained(world, pace, Drain(2, batch=BATCH)),
+            baselines=parallel,
+            floor=5.0,
+            goal=10.0,
+        ),
+        Case(
+            name="callbacks_dead",
+            unit="deliveries/s",
+            product=_crowded(world, pace, dead=DEAD_SHARE),
+            baselines={"none_dead": _crowded(world, pace, dead=0.0)},
+            floor=0.8,
+            goal=0.95,
         ),
         Case(
             name="callbacks_sick",
@@ -59,32 +100,81 @@ def cases(world: World, pace: Pace) -> list[Case]:
     ]
 
 
-def _drained(world: World, pace: Pace, count: int) -> Measure:
+def _drained(world: World, pace: Pace, drain: Drain) -> Measure:
     """Measure from the first request to the last result written."""
 
     def measure() -> Reading:
-        expected = int(pace.seconds * EXPECTED_PER_S)
-        argvs = [celery_worker(f"bench-{number}@%h") for number in range(count)]
+        expected = int(pace.seconds * EXPECTED_PER_S * (drain.batch or 1) ** 0.5)
+        argvs = [celery_worker(f"bench-{number}@%h") for number in range(drain.workers)]
         log = world.data / "workers.log"
         with sink() as receivers, workers(argvs, _env(world), log):
-            return _timed(world, receivers, expected, log)
+            return _timed(world, receivers, expected, log, drain)
 
     return measure
 
 
-def _timed(world: World, receivers: Sink, expected: int, log: Path) -> Reading:
+def _timed(world: World, receivers: Sink, expected: int, log: Path, drain: Drain) -> Reading:
     with deliveries.connect(world.url) as connection:
         urls = [receivers.url("healthy", str(number)) for number in range(ENDPOINTS)]
-        endpoints = deliveries.make_endpoints(connection, world.env["EVENTHUB_SECRET_KEY"], urls)
+        key, ordered = world.env["EVENTHUB_SECRET_KEY"], drain.keys > 0
+        endpoints = deliveries.make_endpoints(
+            connection, key, urls, ordered=ordered, batch=drain.batch
+        )
         stream_id = world.streams[STREAM]
         sequences = deliveries.append(connection, stream_id, expected // ENDPOINTS)
+        keys = -(-drain.keys // ENDPOINTS)
+        deliveries.insert_pending(connection, stream_id, sequences, endpoints, keys)
+        connection.execute("VACUUM ANALYZE deliveries, lanes")
+        receivers.took()
+        before = deliveries.work(connection)
+        deliveries.enable(connection, endpoints)
+        ended_s = _await_end(connection, endpoints, log)
+        done = deliveries.work(connection)
+        deliveries.enable(connection, endpoints, on=False)
+    count = len(sequences) * ENDPOINTS
+    read = _reading(receivers, ended_s, count, drain.batch or 1)
+    per_delivery = {
+        "wal_bytes_each": (done.wal_bytes - before.wal_bytes) / count,
+        "commits_per_1000": 1_000 * (done.transactions - before.transactions) / count,
+    }
+    return read._replace(also={**read.also, **per_delivery})
+
+
+def _crowded(world: World, pace: Pace, *, dead: float) -> Measure:
+    """Measure deliveries to the healthy endpoints while a million is due to a thousand endpoints,
+    of which a share refuses connections.
+    """
+
+    def measure() -> Reading:
+        log = world.data / "workers.log"
+        argvs = [celery_worker(f"bench-{number}@%h") for number in range(2)]
+        with sink() as receivers, workers(argvs, _env(world), log):
+            return _of_crowd(world, receivers, pace, dead)
+
+    return measure
+
+
+def _of_crowd(world: World, receivers: Sink, pace: Pace, dead: float) -> Reading:
+    healthy = round(CROWD * (1 - dead))
+    due = pace.replayed
+    with deliveries.connect(world.url) as connection:
+        urls = [receivers.url("healthy", str(number)) for number in range(healthy)]
+        urls += [NOBODY] * (CROWD - healthy)
+        key, stream_id = world.env["EVENTHUB_SECRET_KEY"], world.streams[STREAM]
+        endpoints = deliveries.make_endpoints(connection, key, urls)
+        sequences = deliveries.append(connection, stream_id, due // CROWD)
         deliveries.insert_pending(connection, stream_id, sequences, endpoints)
         connection.execute("VACUUM ANALYZE deliveries")
         receivers.took()
         deliveries.enable(connection, endpoints)
-        ended_s = _await_end(connection, endpoints, log)
+        time.sleep(pace.warmup_s * CROWD_WARMUP)  # the dead ones are known then
+        receivers.took()
+        time.sleep(pace.seconds)
+        took = receivers.took()
         deliveries.enable(connection, endpoints, on=False)
-    return _reading(receivers, ended_s, len(sequences) * ENDPOINTS)
+        connection.execute("TRUNCATE deliveries, attempts")
+        connection.execute("DELETE FROM backoffs")
+    return Reading(took.requests / pace.seconds, {"endpoints_dead": float(CROWD - healthy)})
 
 
 def _await_end(connection: Connection, endpoints: Sequence[int], log: Path) -> float:
@@ -100,13 +190,14 @@ def _await_end(connection: Connection, endpoints: Sequence[int], log: Path) -> f
     return time.monotonic()
 
 
-def _reading(receivers: Sink, ended_s: float, expected: int) -> Reading:
+def _reading(receivers: Sink, ended_s: float, expected: int, batch: int = 1) -> Reading:
     took = receivers.took()
-    return Reading(
-        expected / (ended_s - took.first_s),
-        {"posted_per_s": took.requests / max(took.last_s - took.first_s, 1e-9),
-         "posted_twice": float(took.requests - expected)},
-    )  # fmt: skip
+    posted = {"posted_per_s": took.requests / max(took.last_s - took.first_s, 1e-9)}
+    if batch == 1:
+        posted["posted_twice"] = float(took.requests - expected)
+    else:
+        posted["events_per_request"] = expected / max(took.requests, 1)
+    return Reading(expected / (ended_s - took.first_s), posted)
 
 
 def _celery(world: World, pace: Pace) -> Measure:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 from psycopg import sql
@@ -29,13 +29,24 @@ def connect(url: str) -> Connection:
     return connection
 
 
-def make_endpoints(connection: Connection, secret_key: str, urls: Sequence[str]) -> list[int]:
-    """Create endpoints, one per URL; they are disabled, so nothing is delivered yet."""
+def make_endpoints(
+    connection: Connection,
+    secret_key: str,
+    urls: Sequence[str],
+    *,
+    ordered: bool = False,
+    batch: int | None = None,
+) -> list[int]:
+    """Create endpoints, one per URL; they are disabled, so nothing is delivered yet. `ordered`: by
+    key; `batch`: so many events in a request.
+    """
+    order_by = "@key" if ordered else ""
     return [
         connection.execute(
-            "INSERT INTO endpoints (zone_id, client_id, url, secret, enabled)"
-            " SELECT zone_id, id, %s, %s, false FROM clients LIMIT 1 RETURNING id",
-            (url, Keyring((secret_key,)).seal(SECRET)),
+            "INSERT INTO endpoints"
+            "  (zone_id, client_id, url, secret, enabled, ordered, order_by, batch_events_max)"
+            " SELECT zone_id, id, %s, %s, false, %s, %s, %s FROM clients LIMIT 1 RETURNING id",
+            (url, Keyring((secret_key,)).seal(SECRET), ordered, order_by, batch),
         ).fetchone()[0]  # type: ignore[index]
         for url in urls
     ]
@@ -67,19 +78,49 @@ def insert_pending(
     stream_id: int,
     sequences: Sequence[int],
     endpoints: Sequence[int],
+    keys: int = 0,
 ) -> None:
-    """Insert a delivery of each event to each endpoint, in the log's order."""
+    """Insert a delivery of each event to each endpoint, in the log's order. `keys`: to endpoints
+    that are ordered by key, with so many different ones.
+    """
     connection.execute(
-        "INSERT INTO deliveries"
-        "  (partition_id, endpoint_id, segment_id, sequence, stream_id, registrations)"
-        " SELECT s.partition_id, e, s.id, n, s.stream_id, ARRAY[1]"
-        "   FROM unnest(%s::bigint[]) AS n"
-        "   JOIN segments s ON s.stream_id = %s AND s.first <= n "
+        "WITH written AS ("
+        "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
+        "                        registrations, ordered, lane)"
+        " SELECT s.partition_id, e, s.id, n, s.stream_id, ARRAY[1],"
+        "        %(keys)s > 0, -1 - n %% NULLIF(%(keys)s, 0)"
+        "   FROM unnest(%(sequences)s::bigint[]) AS n"
+        "   JOIN segments s ON s.stream_id = %(stream)s AND s.first <= n "
         "                  AND (s.last IS NULL OR s.last >= n),"
-        "        unnest(%s::bigint[]) AS e"
-        "  ORDER BY n, e",
-        (list(sequences), stream_id, list(endpoints)),
+        "        unnest(%(endpoints)s::bigint[]) AS e"
+        "  ORDER BY n, e"
+        " RETURNING endpoint_id, lane)"
+        "INSERT INTO lanes (endpoint_id, stream_id, expires_at, due_at)"
+        " SELECT DISTINCT endpoint_id, lane, 'epoch'::timestamptz, now()"
+        "   FROM written WHERE lane IS NOT NULL",
+        {
+            "keys": keys,
+            "sequences": list(sequences),
+            "stream": stream_id,
+            "endpoints": list(endpoints),
+        },
     )
+
+
+class Work(NamedTuple):
+    """What a database has done so far: bytes of WAL, and transactions that wrote something."""
+
+    wal_bytes: int
+    transactions: int
+
+
+def work(connection: Connection) -> Work:
+    row = connection.execute(
+        "SELECT (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint,"
+        "       pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
+    ).fetchone()
+    assert row is not None
+    return Work(*row)
 
 
 def keys(connection: Connection, endpoints: Sequence[int]) -> list[tuple[int, ...]]:

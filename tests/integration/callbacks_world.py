@@ -100,14 +100,20 @@ class CallbacksWorld:
         sequences = [each.sequence for each in appended]
         return Sent(stream_id, name, group, segment_id, segment, sequences)
 
-    def endpoint(self, url: str, *, ordered: bool = False, format: str = "native") -> int:
+    def endpoint(
+        self, url: str, *, ordered: bool = False, format: str = "native", **fields: Any
+    ) -> int:
+        """Create an endpoint; `fields` are further columns, such as `batch_events_max`."""
+        names = "".join(f", {name}" for name in fields)
+        marks = ", %s" * len(fields)
         found: int = self.one(
-            "INSERT INTO endpoints (zone_id, client_id, url, secret, ordered, format)"
-            " SELECT zone_id, id, %s, %s, %s, %s FROM clients WHERE id = %s RETURNING id",
+            f"INSERT INTO endpoints (zone_id, client_id, url, secret, ordered, format{names})"
+            f" SELECT zone_id, id, %s, %s, %s, %s{marks} FROM clients WHERE id = %s RETURNING id",
             url,
             KEYRING.seal(SECRET),
             ordered,
             format,
+            *fields.values(),
             self.client_id,
         )
         return found
@@ -126,18 +132,34 @@ class CallbacksWorld:
             )
         self.sql("UPDATE endpoints SET changed_at = clock_timestamp() WHERE id = %s", endpoint_id)
 
-    def deliver(self, sent: Sent, endpoint_id: int, *, registrations: Sequence[int] = (7,)) -> None:
-        """Insert deliveries of these events to the endpoint."""
+    def deliver(
+        self,
+        sent: Sent,
+        endpoint_id: int,
+        *,
+        registrations: Sequence[int] = (7,),
+        lanes: Sequence[int | None] = (),
+    ) -> None:
+        """Insert deliveries of these events to the endpoint; `lanes` if it is ordered by key."""
         self.partition(deliveries_partition(sent.partition_id))
         self.sql(
-            "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
-            " ordered, registrations) SELECT %s, e.id, %s, n, %s, e.ordered, %s"
-            " FROM endpoints e, unnest(%s::bigint[]) AS n WHERE e.id = %s",
+            "WITH written AS ("
+            " INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
+            " ordered, registrations, lane)"
+            " SELECT %s, e.id, %s, n, %s, e.ordered, %s, lane"
+            " FROM endpoints e, unnest(%s::bigint[], %s::bigint[]) AS u (n, lane) WHERE e.id = %s"
+            " RETURNING endpoint_id, stream_id, lane, ordered)"
+            " INSERT INTO lanes AS l (endpoint_id, stream_id, expires_at, due_at)"
+            " SELECT DISTINCT endpoint_id, COALESCE(lane, stream_id), 'epoch'::timestamptz, now()"
+            " FROM written WHERE ordered ORDER BY 1, 2"
+            " ON CONFLICT (endpoint_id, stream_id)"
+            " DO UPDATE SET touched = true, due_at = COALESCE(l.due_at, now())",
             sent.partition_id,
             sent.segment_id,
             sent.stream_id,
             list(registrations),
             sent.sequences,
+            list(lanes),
             endpoint_id,
         )
         self.sql("SELECT pg_notify('eventhub_deliveries', '')")
@@ -207,6 +229,7 @@ class Posted(NamedTuple):
     headers: dict[str, str]
     body: bytes
     at_s: float
+    method: str = "POST"
 
 
 Answer = bytes | float  # what is written, or how long nothing is
@@ -254,7 +277,8 @@ class Receiver:
                     name, _, value = header.decode().partition(":")
                     headers[name.lower()] = value.strip()
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
-                posted = Posted(line.decode().split()[1], headers, body, time.monotonic())
+                method, path = line.decode().split()[:2]
+                posted = Posted(path, headers, body, time.monotonic(), method)
                 self.posted.append(posted)
                 found = self.script(posted)
                 writer.write(found if isinstance(found, bytes) else await found)

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from delivery.callbacks import claims
-from delivery.callbacks.claims import Claimed, LaneKey
+from delivery.callbacks.claims import Claimed, LaneCounts, LaneKey
 from delivery.callbacks.results import AttemptRecord, DeliveryResult, write_results
 from delivery.callbacks.retry import RetryDecision
 from delivery.partitions import retire
@@ -88,16 +88,18 @@ async def test_a_lane_freed_late_stays_with_its_new_holder(
     endpoint = world.endpoint("http://127.0.0.1:9/", ordered=True)
     sent = world.events(2)
     world.deliver(sent, endpoint)
-    lane = LaneKey(endpoint, sent.stream_id)
-    [[late, _]] = await claims.claim_ordered(connection, [lane])
-    world.sql("UPDATE lanes SET expires_at = now() WHERE endpoint_id = %s", endpoint)
+    lane, requested = LaneKey(endpoint, sent.stream_id), {endpoint: LaneCounts(1, 32, 32)}
+    [[late, _]] = await claims.claim_lanes(connection, requested)
+    world.sql(
+        "UPDATE lanes SET expires_at = now(), due_at = now() WHERE endpoint_id = %s", endpoint
+    )
     world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE endpoint_id = %s", endpoint)
-    [[holder, _]] = await claims.claim_ordered(connection, [lane])
+    [[holder, _]] = await claims.claim_lanes(connection, requested)
     await claims.leave_lanes(connection, [(lane, late.token)])
-    assert await claims.claim_ordered(connection, [lane]) == []
+    assert await claims.claim_lanes(connection, requested) == []
     await claims.leave_lanes(connection, [(lane, holder.token)])
     world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE endpoint_id = %s", endpoint)
-    assert len(await claims.claim_ordered(connection, [lane])) == 1
+    assert len(await claims.claim_lanes(connection, requested)) == 1
 
 
 async def test_a_lane_waits_for_its_deliveries_that_move_to_another_partition(
@@ -109,15 +111,15 @@ async def test_a_lane_waits_for_its_deliveries_that_move_to_another_partition(
     endpoint = world.endpoint("http://127.0.0.1:9/", ordered=True)
     sent = world.events(4)
     world.deliver(sent, endpoint)
-    lane = LaneKey(endpoint, sent.stream_id)
+    requested = {endpoint: LaneCounts(1, 32, 32)}
     world.partition(deliveries_partition(newest := sent.partition_id + 1))
     move = {"partition_id": sent.partition_id, "newest": newest, "rows_max": 2, "claim_s": 45}
     with psycopg.connect(world.url) as other:
         assert other.execute(retire.SQL["move_pending"], move).rowcount == 2
-        claiming = asyncio.create_task(claims.claim_ordered(connection, [lane]))
+        claiming = asyncio.create_task(claims.claim_lanes(connection, requested))
         await until(lambda: world.sql(WAITING) == [(1,)], 20)
     assert await claiming == []
-    [found] = await claims.claim_ordered(connection, [lane])
+    [found] = await claims.claim_lanes(connection, requested)
     assert [each.sequence for each in found] == sent.sequences
 
 

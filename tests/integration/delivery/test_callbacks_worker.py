@@ -34,6 +34,8 @@ from tests.integration.callbacks_world import (
     until,
 )
 
+OLD_LANE = "INSERT INTO lanes (endpoint_id, stream_id, expires_at) VALUES (-1, -1, '2020-01-01')"
+
 
 class Broker:
     """A Redis that a test may kill and start again empty."""
@@ -198,7 +200,7 @@ async def test_a_redis_that_returns_errors_ends_no_worker(
                 await until(lambda: "tasks_wait_for_redis" in log.read_text(), 40)
                 await until(lambda: world.states(endpoint) == ["delivered"] * 3)
             client.config_set("maxmemory", "0")
-            world.sql("INSERT INTO lanes VALUES (-1, -1, gen_random_uuid(), '2020-01-01')")
+            world.sql(OLD_LANE)
             send = Celery(broker=f"redis+socket://{redis_server.socket}").send_task
             send("delivery.forget_lanes", queue="upkeep")
             await until(
@@ -310,7 +312,7 @@ async def test_archiving_and_index_builds_leave_a_thread_for_short_tasks(
             ):
                 task(name, queue=queue)
             await until(lambda: world.one(waiting, jobs) == 2, 40)
-            world.sql("INSERT INTO lanes VALUES (-1, -1, gen_random_uuid(), '2020-01-01')")
+            world.sql(OLD_LANE)
             task("delivery.forget_lanes", queue="upkeep")
             await until(lambda: not world.one("SELECT count(*) FROM lanes"), 20)
     finally:

@@ -320,3 +320,27 @@ async def test_released_streams_are_not_held_when_the_database_fails(
             assert set(leases.held) == set(holder.streams)
             await holder.stop()
     assert leases.held == []
+
+
+@pytest.mark.parametrize("count", [3, limits.FANOUT_ENDPOINTS_MIN + 1])
+async def test_the_lanes_of_an_event_are_written_and_marked(
+    world: World, connection: Connection, count: int
+) -> None:
+    """In one statement, or by a fan-out in batches."""
+    async with forwarder(connection) as leases:
+        lease, position, segment = await leased(world, connection, leases)
+        ordered = world.endpoints(2, ordered=True)
+        registrations = {each: [7] for each in (*range(10**9, 10**9 + count), *ordered)}
+        event = matched(position, segment, 1, registrations)
+        event = event._replace(lanes={ordered[0]: -5, 10**9: -9})
+        for batch in batches(position, [event], Cursor(position.segment, 1)):
+            assert await write(connection, lease, position, batch)
+        while await expand(connection):
+            pass
+    found = world.sql(
+        "SELECT endpoint_id, lane FROM deliveries WHERE stream_id = %s AND ordered ORDER BY 1",
+        lease.stream_id,
+    )
+    assert found == [(ordered[0], -5), (ordered[1], None)]
+    marked = world.sql("SELECT endpoint_id, stream_id FROM lanes ORDER BY 1")
+    assert marked[-2:] == [(ordered[0], -5), (ordered[1], lease.stream_id)]

@@ -7,6 +7,8 @@ import json
 import subprocess
 import sys
 import time
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 from delivery.recovery.task import ReplayExecutor
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
+from tests.integration.archive_world import archive, archived_stream, fill
 from tests.integration.callbacks_world import CallbacksWorld, Sent, draining, receiver, until
 
 RUNNER = """
@@ -193,6 +196,41 @@ def test_a_run_into_a_deleted_endpoint_fails(world: CallbacksWorld, short: None)
     world.sql("UPDATE endpoints SET deleted_at = now() WHERE id = %s", endpoint)
     execute(world)
     assert (field(world, id, "state"), field(world, id, "reason")) == ("failed", "unknown_endpoint")
+
+
+async def test_archived_events_are_sent_with_the_time_of_their_append(
+    world: CallbacksWorld, short: None, tmp_path: Path
+) -> None:
+    """The dispatcher here has no archive: the deliveries have copies of the events."""
+    zone = world.one("SELECT id FROM zones WHERE name = 'default'")
+    stream = archived_stream(world.url, "archived", zone_id=zone, events_max=10)
+    for begin in range(1, 26, 5):
+        fill(world.url, stream, 5, begin=begin)
+    assert len(archive(world.url, tmp_path)) == 2
+    times = dict(world.sql("SELECT sequence, appended_at FROM events e JOIN segments s"
+                           " ON s.id = e.segment_id WHERE s.stream_id = %s", stream))  # fmt: skip
+    world.sql(
+        "WITH gone AS (UPDATE segments SET tier = 'archived' WHERE stream_id = %s"
+        " AND archive_path IS NOT NULL RETURNING id)"
+        " DELETE FROM events WHERE segment_id IN (SELECT id FROM gone)",
+        stream,
+    )
+    [(segment, partition)] = world.sql(
+        "SELECT uuid::text, partition_id FROM segments WHERE stream_id = %s AND first = 1", stream
+    )
+    sent = Sent(stream, "archived", partition, 0, segment, [])
+    world.deliver(sent, 0)
+    async with receiver() as sink:
+        endpoint = world.endpoint(sink.url, ordered=True)
+        id = start(world, endpoint, sent._replace(sequences=[25]))
+        await asyncio.to_thread(ReplayExecutor(SystemClock()).run, world.url, str(tmp_path))
+        assert field(world, id, "written") == 25
+        async with draining(world):
+            await until(lambda: world.states(endpoint) == ["delivered"] * 25)
+    assert sink.sequences() == list(range(1, 26))
+    for posted in sink.posted:
+        body = json.loads(posted.body)
+        assert datetime.fromisoformat(body["appended_at"]) == times[body["sequence"]]
 
 
 async def test_recovered_dead_letters_of_an_ordered_lane_come_in_order_before_what_is_pending(

@@ -159,7 +159,8 @@ async def test_a_disabled_endpoint_is_announced_once(
     event = call(zone, "GET", f"/v1/streams/system/events/{last}")
     assert event["type"] == "endpoint.changed"
     assert event["attributes"] == {"zone": zone.name, "client": "tester", "endpoint": endpoint,
-                                  "ordered": False, "format": "native", "enabled": False,
+                                  "ordered": False, "order_by": "", "format": "native",
+                                  "enabled": False,
                                   "reason": "gone"}  # fmt: skip
     assert not await statements.disable(connection, endpoint, "gone")
     shown = call(zone, "GET", f"/v1/endpoints/{endpoint}")

@@ -34,7 +34,7 @@ def test_an_endpoint_is_returned_without_its_secret() -> None:
     [(type, event)] = announced(1)
     assert type == "endpoint.created"
     assert event == {"zone": "default", "client": "tester", "endpoint": found["id"],
-                    "ordered": True}  # fmt: skip
+                    "ordered": True, "order_by": ""}  # fmt: skip
     [(sealed,)] = rows("SELECT secret FROM endpoints")
     assert rows("SELECT sealed FROM endpoint_secrets") == [(sealed,)]
     assert keyring().unseal(bytes(sealed)) == secrets.parse_secret(secret)
@@ -122,6 +122,44 @@ def test_an_endpoint_is_changed_disabled_and_enabled() -> None:
     refused(manager.patch(path, {"url": "http://10.0.0.1/"}), 400, "refused_address")
     refused(manager.patch(path, {"secret": "x"}), 400, "unknown_field")
     refused(manager.patch(path, {"enabled": None}), 400, "invalid_field")
+
+
+def test_the_order_and_the_batches_of_an_endpoint_are_set_and_changed() -> None:
+    manager = world()
+    found = new_endpoint(manager, ordered=True, order_by="customer.id", batch={"events_max": 100})
+    path = f"/v1/endpoints/{found['id']}"
+    batch = {"events_max": 100, "bytes_max": limits.BATCH_BYTES_DEFAULT, "linger_ms": 0}
+    assert (found["order_by"], found["batch"]) == ("customer.id", batch)
+    assert manager.get("/v1/endpoints").json()["items"][0]["batch"] == batch
+    batch |= {"linger_ms": 500, "bytes_max": 4_096}
+    changed = manager.patch(path, {"order_by": "@key", "batch": batch}).json()
+    assert (changed["order_by"], changed["batch"]) == ("@key", batch)
+    [(type, event)] = announced(1)
+    assert (type, event["ordered"], event["order_by"]) == ("endpoint.changed", True, "@key")
+    without = manager.patch(path, {"order_by": "", "batch": None}).json()
+    assert (without["order_by"], without["batch"]) == ("", None)
+    assert new_endpoint(manager)["batch"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        ({"order_by": "@nothing"}, "invalid_field", "order_by"),
+        ({"order_by": 7}, "invalid_field", "order_by"),
+        ({"order_by": "x" * 2_000}, "field_too_long", "order_by"),
+        ({"batch": {}}, "missing_field", "batch.events_max"),
+        ({"batch": {"events_max": 1}}, "invalid_field", "batch.events_max"),
+        ({"batch": {"events_max": 1_001}}, "invalid_field", "batch.events_max"),
+        ({"batch": {"events_max": 2, "linger_ms": -1}}, "invalid_field", "batch.linger_ms"),
+        ({"batch": {"events_max": 2, "bytes_max": 1}}, "invalid_field", "batch.bytes_max"),
+        ({"batch": {"events_max": 2, "size": 1}}, "unknown_field", "batch.size"),
+        ({"batch": 7}, "invalid_field", "batch"),
+    ],
+)
+def test_a_bad_order_or_batch_is_refused(body: dict[str, Any], code: str, field: str) -> None:
+    manager = world()
+    problem = refused(manager.post("/v1/endpoints", {"url": URL, **body}), 400, code)
+    assert problem["position"] == {"field": field}
 
 
 def test_an_endpoint_in_use_is_not_deleted() -> None:

@@ -50,7 +50,7 @@ function factsOf(zone: string, delivery: OneDelivery): [string, ReactNode][] {
   const facts: [string, ReactNode][] = [
     ["Event", <Event key="event" zone={zone} stream={stream} sequence={sequence} />],
     ["Endpoint", endpoint],
-    ["Registrations", registrations.length === 0 ? "none: a replay wrote it" : registrations.join(", ")],
+    ["Registrations", registrations.length === 0 ? "none" : registrations.join(", ")],
     ["State", <State key="state" state={state} />],
     ["Attempts", attempts],
     ["Created", <Moment key="created" at={delivery.created_at} />],

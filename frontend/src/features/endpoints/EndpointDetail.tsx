@@ -14,8 +14,9 @@ import { ProblemAlert } from "../../parts/ProblemAlert";
 import { Removal } from "../../parts/Removal";
 import { Undisturbed } from "../../parts/Undisturbed";
 import { EndpointForm } from "./EndpointForm";
-import { type Endpoint, FORMATS, oneEndpoint, outcomeOf, useChangeEndpoint, useDeleteEndpoint } from "./endpoints";
+import { type Endpoint, FORMATS, SIGNATURES, oneEndpoint, outcomeOf, useChangeEndpoint, useDeleteEndpoint } from "./endpoints";
 import { EndpointState, FailingSince } from "./EndpointState";
+import { NewSecret } from "./NewSecret";
 
 interface Props {
   zone: string;
@@ -49,6 +50,7 @@ export function EndpointDetail({ zone, id, onEnded }: Props) {
         </Anchor>
       </Group>
       <Actions zone={zone} endpoint={endpoint} onEdit={open}>
+        <NewSecret zone={zone} id={id} />
         <Removal
           title={`Delete endpoint ${id}?`}
           about="Pending deliveries to it are cancelled. Delete the registrations that name it first."
@@ -61,7 +63,7 @@ export function EndpointDetail({ zone, id, onEnded }: Props) {
 }
 
 function factsOf(endpoint: Endpoint): [string, ReactNode][] {
-  const { url, client, ordered, format, description, health } = endpoint;
+  const { url, client, ordered, format, signature, public_key, description, health } = endpoint;
   return [
     ["URL", <span key="url" className="mono">{url}</span>],
     ["Client", client],
@@ -71,10 +73,24 @@ function factsOf(endpoint: Endpoint): [string, ReactNode][] {
     ["Failing since", <FailingSince key="failing" endpoint={endpoint} />],
     ["Order", ordered ? "in order, one event of a stream at a time" : "in parallel"],
     ["Format", FORMATS.find((one) => one.value === format)?.label ?? format],
+    ["Signature", SIGNATURES.find((one) => one.value === signature)?.label ?? signature],
+    ["Public key", public_key === null ? "none" : <span key="key" className="mono">{public_key}</span>],
+    ["Headers", endpoint.headers?.map(({ name }) => name).join(", ") ?? "none"],
+    ["Authentication", endpoint.authentication?.type.replaceAll("_", " ") ?? "none"],
+    ["Client certificate", certificateOf(endpoint)],
     ["Description", description || "none"],
     ["Created", <Moment key="created" at={endpoint.created_at} />],
     ["Changed", <Moment key="changed" at={endpoint.changed_at} />],
   ];
+}
+
+function certificateOf({ tls }: Endpoint): ReactNode {
+  if (tls?.certificate == null) return "none";
+  return (
+    <>
+      {tls.certificate.subject}, expires <Moment at={tls.certificate.not_after} />
+    </>
+  );
 }
 
 function LastAttempt({ health }: { health: Endpoint["health"] }) {

@@ -3,9 +3,11 @@ import { type ReactNode, useState } from "react";
 
 import { errorAt } from "../../api/problem";
 import { Form } from "../../parts/Form";
-import { type Endpoint, type EndpointChange, FORMATS } from "./endpoints";
+import { type Endpoint, type EndpointChange, FORMATS, HANDSHAKES, SIGNATURES } from "./endpoints";
 
-type Body = Required<Pick<EndpointChange, "url" | "description" | "ordered" | "format">>;
+type Body = Required<
+  Pick<EndpointChange, "url" | "description" | "ordered" | "format" | "signature" | "handshake">
+>;
 
 interface Props {
   endpoint?: Endpoint; // to change it
@@ -26,12 +28,14 @@ export function EndpointForm({ endpoint, error, children, fields = [], onSubmit,
   const [description, setDescription] = useState(endpoint?.description ?? "");
   const [ordered, setOrdered] = useState(endpoint?.ordered ?? false);
   const [format, setFormat] = useState(endpoint?.format ?? "native");
+  const [signature, setSignature] = useState(endpoint?.signature ?? "v1");
+  const [handshake, setHandshake] = useState(endpoint?.handshake ?? "none");
   return (
     <Form
       {...form}
       error={error}
-      fields={["url", "description", "format", ...fields]}
-      onSubmit={() => onSubmit({ url, description, ordered, format })}
+      fields={["url", "description", "format", "signature", "handshake", ...fields]}
+      onSubmit={() => onSubmit({ url, description, ordered, format, signature, handshake })}
     >
       {children}
       <TextInput
@@ -56,6 +60,24 @@ export function EndpointForm({ endpoint, error, children, fields = [], onSubmit,
         allowDeselect={false}
         onChange={(chosen) => setFormat(chosen ?? "native")}
         error={errorAt(error, "format")}
+      />
+      <Select
+        label="Signature"
+        description="Of each request, as Standard Webhooks specifies."
+        data={[...SIGNATURES]}
+        value={signature}
+        allowDeselect={false}
+        onChange={(chosen) => setSignature(chosen ?? "v1")}
+        error={errorAt(error, "signature")}
+      />
+      <Select
+        label="Handshake"
+        description="How the receiver agrees to callbacks before the first one."
+        data={[...HANDSHAKES]}
+        value={handshake}
+        allowDeselect={false}
+        onChange={(chosen) => setHandshake(chosen ?? "none")}
+        error={errorAt(error, "handshake")}
       />
       <Switch
         label="In order"

@@ -58,6 +58,21 @@ export function useChangeEndpoint(zone: string, id: number, etag?: string) {
   });
 }
 
+/** Creates a new signing secret; the one before it signs too for a day. */
+export function useRotateSecret(zone: string, id: number) {
+  const refresh = useRefresh(zone);
+  return useMutation({
+    mutationFn: () =>
+      done(
+        api.POST("/v1/endpoints/{endpoint}/secrets", {
+          params: at(zone, id),
+          body: { signature: "v1", overlap_s: 86_400 },
+        }),
+      ),
+    onSuccess: refresh,
+  });
+}
+
 export function useDeleteEndpoint(zone: string, id: number) {
   const refresh = useRefresh(zone);
   return useMutation({
@@ -80,6 +95,18 @@ export const FORMATS = [
   { value: "native", label: "EventHub's own JSON" },
   { value: "cloudevents_structured", label: "CloudEvents 1.0, structured" },
   { value: "cloudevents_binary", label: "CloudEvents 1.0, binary" },
+] as const;
+
+export const SIGNATURES = [
+  { value: "v1", label: "HMAC-SHA256 with the secret (v1)" },
+  { value: "v1a", label: "Ed25519, verified with the public key (v1a)" },
+  { value: "both", label: "Both" },
+] as const;
+
+export const HANDSHAKES = [
+  { value: "none", label: "None" },
+  { value: "cloudevents", label: "CloudEvents' OPTIONS request" },
+  { value: "challenge", label: "A value to return" },
 ] as const;
 
 export function secretOf(text: string): Secret {

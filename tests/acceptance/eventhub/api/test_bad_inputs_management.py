@@ -308,7 +308,7 @@ OF_ONE_ROUTE = (
     bad("bad page", "GET /v1/dead-letters", "/v1/dead-letters?after=1.2", "400 invalid_field",
         "after"),
     *(bad(name, "POST /v1/replays", "/v1/replays", outcome, at,
-          body={"endpoint": "<endpoint>", "streams": ["orders"], **body})
+          body={"endpoint": 1, "streams": ["orders"], **body})
       for name, outcome, at, body in (
           ("no rate", "400 invalid_field", "rate", {"rate": 0}),
           ("no limit", "400 invalid_field", "limit", {"limit": 0}),

@@ -36,7 +36,11 @@ def held_by_a_dead_worker(world: CallbacksWorld, endpoint: int, sent: Sent) -> N
     token = worker[:18] + "-0000-000000000007"
     world.sql(f"INSERT INTO callback_workers VALUES (%s, {SHIFTED})", worker)
     world.sql("UPDATE deliveries SET claim = %s WHERE endpoint_id = %s", token, endpoint)
-    world.sql(f"INSERT INTO lanes VALUES (%s, %s, %s, {SHIFTED})", endpoint, sent.stream_id, token)
+    world.sql(
+        f"UPDATE lanes SET token = %s, expires_at = {SHIFTED}, due_at = {SHIFTED}"
+        " WHERE endpoint_id = %s",
+        *(token, endpoint),
+    )
 
 
 @pytest.mark.parametrize("ordered", [False, True])

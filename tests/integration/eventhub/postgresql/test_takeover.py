@@ -25,6 +25,10 @@ DUMP = Path(__file__).with_name("before_0_1.sql.gz")
 PARTS = ("--web", "1", "--forwarders", "1", "--workers", "1")
 DJANGOS = ("auth_", "django_")
 # the same rows in both, under the names of their tables and columns
+ENDPOINT = (
+    "id, zone_id, client_id, url, description, secret, ordered, format, enabled, reason, created_at"
+    ", changed_at, deleted_at"
+)
 SAME = {
     "SELECT uuid, stream_id, group_id, first, last, bytes, tier, archive, left_why FROM segments":
     "SELECT uuid, stream_id, partition_id, first, last, bytes, tier, archive_path, removal_reason"
@@ -50,15 +54,22 @@ SAME = {
     "SELECT client_id, registrations FROM registration_owners",
     "SELECT id, zone_id, client_id, key, created_at, deleted_at FROM registrations":
     "SELECT id, zone_id, client_id, key, created_at, deleted_at FROM registrations",
+    f"SELECT {ENDPOINT} FROM endpoints": f"SELECT {ENDPOINT} FROM endpoints",
     "SELECT job, state, asked_by, asked_at, params FROM job_runs":
     "SELECT job, state, requested_by, requested_at, params FROM job_runs",
     "SELECT *, CASE id WHEN 1 THEN 'Ev1' END AS variable FROM registration_versions":
     "SELECT id, registration_id, number, streams, language, filter, endpoint_id, suspended"
     ", group_id, report, digest, from_barrier, until_barrier, variable FROM registration_versions",
     "SELECT id, name FROM zones": "SELECT id, name FROM zones",
+    "SELECT id, client_id, url, description, secret, ordered, format, enabled, reason"
+    " FROM endpoints":
+    "SELECT id, client_id, url, description, secret, ordered, format, enabled, reason"
+    " FROM endpoints",
+    "SELECT id, secret, created_at FROM endpoints":
+    "SELECT endpoint_id, sealed, created_at FROM endpoint_secrets",
 } | {
     f"SELECT * FROM {table}": f"SELECT * FROM {table}"
-    for table in ("barriers", "endpoints", "keyed_state", "suspensions")
+    for table in ("barriers", "keyed_state", "suspensions")
 }  # fmt: skip
 
 

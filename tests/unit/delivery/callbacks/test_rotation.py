@@ -11,7 +11,8 @@ NOTHING: frozenset[int] = frozenset()
 
 def endpoints(ids: range, client: int = 1) -> dict[int, CallbackEndpoint]:
     return {
-        each: CallbackEndpoint(each, "http://x/", 0, "v1", client, "z", "native") for each in ids
+        each: CallbackEndpoint(each, "http://x/", 0, "v1", client, "z", "native", None, None)
+        for each in ids
     }
 
 

@@ -1,0 +1,122 @@
+"""Deliveries of an endpoint while they are posted in batches, one batch after the other, and the
+results of a batch's events. Plain module.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from delivery.callbacks.batches import BatchSize, count_for_batch, event_results
+from delivery.callbacks.claims import LaneKey
+from delivery.callbacks.post import CallbackTarget, PostResult
+from delivery.callbacks.prepared import PreparedDelivery
+from delivery.callbacks.results import AttemptRecord
+from delivery.callbacks.retry import AttemptOutcome, RetryDecision
+
+
+class BatchEvent(NamedTuple):
+    """An event of a batch: its delivery with its id, and its JSON."""
+
+    delivery: PreparedDelivery
+    message: str
+    element: bytes
+
+    @property
+    def attempts(self) -> int:
+        return self.delivery.claimed.attempts
+
+
+class BatchRun:
+    """Deliveries that share a slot; `ordered`: of whole lanes, each in its order. The first failure
+    in a lane closes it: later deliveries of the lane are not posted, and one in the same batch
+    counts as not posted, also if the answer says otherwise, so that it follows the failed one.
+    """
+
+    def __init__(
+        self, deliveries: Sequence[PreparedDelivery], size: BatchSize, *, ordered: bool
+    ) -> None:
+        self.left = list(deliveries)
+        self.size = size
+        self.target: CallbackTarget = deliveries[0].target
+        self.endpoint_id = deliveries[0].claimed.endpoint_id
+        self.lanes = (
+            {(each.claimed.lane, each.claimed.token) for each in deliveries} if ordered else set()
+        )
+        self._ordered = ordered
+        self._closed: set[LaneKey] = set()
+        self._returned: list[PreparedDelivery] = []
+
+    @property
+    def unposted(self) -> list[PreparedDelivery]:
+        """The deliveries whose claims are to be given back."""
+        return self._returned + self.left
+
+    def take(self, chosen: Callable[[PreparedDelivery], bool]) -> list[PreparedDelivery]:
+        """Remove and return the first of the deliveries that are chosen and not in closed lanes.
+
+        In a lane, one that is chosen has to wait for those before it.
+        """
+        taken, left, waits = [], [], set(self._closed)
+        for each in self.left:
+            if chosen(each) and not (self._ordered and each.claimed.lane in waits):
+                taken.append(each)
+            else:
+                left.append(each)
+            waits.add(each.claimed.lane)
+        self.left = left
+        return taken
+
+    def next(self, is_expired: Callable[[PreparedDelivery], bool]) -> list[BatchEvent]:
+        """Remove and return the events of the next batch; none if all lanes are closed. It ends
+        before one that cannot be sent, which is taken once it is the first of its lane.
+        """
+        closed = [each for each in self.left if self.is_closed(each)]
+        self._returned += closed
+        if closed:
+            self.left = [each for each in self.left if not self.is_closed(each)]
+        readable: list[BatchEvent] = []
+        for each in self.left[: self.size.events_max]:
+            body = each.content.body
+            if body is None or is_expired(each):
+                break
+            readable.append(BatchEvent(each, each.message, each.element(body)))
+        count = count_for_batch(readable, self.size) if readable else 0
+        self.left = self.left[count:]
+        return readable[:count]
+
+    def close(self, delivery: PreparedDelivery, decision: RetryDecision) -> None:
+        """Close the lane of a delivery that will be attempted again."""
+        if self._ordered and decision.state == "pending":
+            self._closed.add(delivery.claimed.lane)
+
+    def is_closed(self, delivery: PreparedDelivery) -> bool:
+        return self._ordered and delivery.claimed.lane in self._closed
+
+    def return_all(self, events: Iterable[BatchEvent]) -> None:
+        """Return deliveries that count as not posted."""
+        self._returned += [event.delivery for event in events]
+
+
+def read_answer(posted: PostResult) -> tuple[PostResult, Mapping[str, AttemptOutcome]]:
+    """Return the result of a batch and the failures of its events, by the ids of their deliveries.
+    If the answer has results that cannot be read, the request has failed.
+    """
+    if posted.outcome.code != "delivered":
+        return posted, {}
+    try:
+        return posted, event_results(posted.answer)
+    except ValueError:
+        return posted._replace(outcome=AttemptOutcome("protocol", posted.outcome.status)), {}
+
+
+def attempt_of_event(
+    attempt: AttemptRecord, outcome: AttemptOutcome, number: int, batch: Sequence[BatchEvent]
+) -> AttemptRecord:
+    """Return the record of an event's attempt. Only the first event of a batch has the headers and
+    the response; the others have the batch's size and the status.
+    """
+    own = attempt._replace(outcome=outcome.code, status=outcome.status)
+    if number == 0:
+        return own
+    status = attempt.response.partition("\n")[0]
+    request = f"event {number + 1} of {len(batch)}, in the batch of {batch[0].message}"
+    return own._replace(request=request, response=status)

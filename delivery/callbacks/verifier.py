@@ -1,0 +1,205 @@
+"""Verifications of endpoints: a worker asks a receiver whether it agrees to callbacks, before the
+first one and whenever it is requested. SQL module.
+
+`cloudevents` is the handshake of CloudEvents' HTTP webhooks 1.0 (section 4): an OPTIONS request
+that names the hub, whose answer allows it and may bound the rate. `challenge` is a signed POST with
+a random value that the receiver returns. The statements are in registrations/sql/endpoints.sql.
+"""
+
+import asyncio
+import json
+import secrets
+import time
+from typing import NamedTuple
+
+from delivery.callbacks.claims import CallbackEndpoint
+from delivery.callbacks.client import CallbackResponse, HttpClient
+from delivery.callbacks.guard import Origin
+from delivery.callbacks.load import Loader
+from delivery.callbacks.oauth2 import TokenUnavailable
+from delivery.callbacks.post import (
+    CallbackTarget,
+    error_text,
+    outcome_of_error,
+    without_secrets,
+)
+from delivery.callbacks.post_with_token import with_token
+from delivery.callbacks.signatures import sign
+from delivery.callbacks.tokens import TokenSource
+from eventhub.base import limits
+from eventhub.postgresql.connections import Connection, wait_for_notify
+from eventhub.postgresql.rows import fetch_all
+from registrations.endpoints import statements
+from registrations.endpoints.statements import Handshake, VerificationResult
+
+_NAMED = 200  # characters of an answer in a result
+
+
+class _Claimed(NamedTuple):
+    """A verification claimed by this worker; `number` is that of its request."""
+
+    number: int
+    endpoint: CallbackEndpoint
+
+
+class EndpointVerifier:
+    """The verifications of one worker. `sender`: the hub's name in the CloudEvents handshake."""
+
+    def __init__(
+        self, client: HttpClient, tokens: TokenSource, loader: Loader, sender: str
+    ) -> None:
+        self._client = client
+        self._tokens = tokens
+        self._loader = loader
+        self._sender = sender
+
+    async def run(self, connection: Connection) -> None:
+        """Claim and perform verifications until cancelled. Needs a connection of its own that can
+        LISTEN. Raises psycopg's errors.
+        """
+        await connection.execute(f"LISTEN {statements.VERIFICATIONS}")
+        asking: dict[asyncio.Task[VerificationResult], _Claimed] = {}
+        try:
+            while True:
+                for claimed, target in await self._claim(connection, len(asking)):
+                    handshake = claimed.endpoint.handshake
+                    asking[asyncio.create_task(self._ask(target, handshake))] = claimed
+                for task in await _ended(connection, asking):
+                    endpoint_id, number = asking[task].endpoint.id, asking.pop(task).number
+                    result = task.result()
+                    await statements.end_verification(connection, endpoint_id, number, result)
+        finally:
+            for task in asking:
+                task.cancel()
+
+    async def _claim(
+        self, connection: Connection, under_way: int
+    ) -> list[tuple[_Claimed, CallbackTarget]]:
+        if under_way >= limits.VERIFICATIONS_MAX:
+            return []
+        bounds = {
+            "per_client_max": limits.VERIFICATIONS_PER_CLIENT_MAX,
+            "verifications_max": limits.VERIFICATIONS_MAX - under_way,
+            "claim_s": limits.VERIFICATION_CLAIM_S,
+        }
+        statement = statements.SQL["claim_verifications"]
+        found = await fetch_all(connection, _Claimed, statement, bounds)
+        targets = await self._loader.targets(connection, [each.endpoint for each in found])
+        return [(each, targets[each.endpoint.id]) for each in found]
+
+    async def _ask(self, target: CallbackTarget, handshake: Handshake) -> VerificationResult:
+        """Return what the receiver answers; never raises."""
+        origin = target.origin
+        if origin is None:
+            return VerificationResult("internal", None, target.fault)
+        try:
+            if target.oauth2 is not None:
+                target = with_token(target, await self._tokens.token(target.oauth2))
+            ask = self._handshake if handshake == "cloudevents" else self._challenge
+            result = await ask(target, origin)
+        except TokenUnavailable as error:
+            return VerificationResult("token_unavailable", None, str(error))
+        except Exception as error:
+            return VerificationResult(outcome_of_error(error), None, error_text(error))
+        return result._replace(detail=without_secrets(result.detail, target.secrets))
+
+    async def _handshake(self, target: CallbackTarget, origin: Origin) -> VerificationResult:
+        response = await self._client.post(origin, handshake_request(target))
+        return handshake_result(response, self._sender)
+
+    async def _challenge(self, target: CallbackTarget, origin: Origin) -> VerificationResult:
+        value = secrets.token_urlsafe(24)
+        response = await self._client.post(origin, challenge_request(target, value))
+        return challenge_result(response, value)
+
+
+async def _ended(
+    connection: Connection, asking: dict[asyncio.Task[VerificationResult], _Claimed]
+) -> list[asyncio.Task[VerificationResult]]:
+    """Wait for an answer, for a request, or for the next search; return those that answered."""
+    notified = asyncio.create_task(wait_for_notify(connection, limits.VERIFICATION_SCAN_S))
+    try:
+        await asyncio.wait({notified, *asking}, return_when=asyncio.FIRST_COMPLETED)
+        if notified.done():
+            notified.result()  # raises when the connection broke
+    finally:
+        notified.cancel()
+    return [task for task in asking if task.done()]
+
+
+def handshake_request(target: CallbackTarget) -> bytes:
+    """Return the OPTIONS request; the target's head already names the hub."""
+    head = target.head.replace("POST ", "OPTIONS ", 1)
+    rate = limits.VERIFICATION_RATE_REQUESTED
+    own = f"webhook-request-rate: {rate}\r\ncontent-length: 0\r\n"
+    return f"{head}{own}{target.headers}\r\n".encode()
+
+
+def handshake_result(response: CallbackResponse, sender: str) -> VerificationResult:
+    """Return what the answer to the OPTIONS request means. By the specification its status is no
+    consent, so only the headers count; an error status refuses all the same.
+    """
+    refused = _refusal(response)
+    if refused is not None:
+        return refused
+    origin = (response.header("webhook-allowed-origin") or "").strip()
+    if origin != "*" and origin.lower() != sender.lower():
+        said = f"it is {origin[:_NAMED]!r}" if origin else "it is missing"
+        return _refused(
+            response,
+            f"The header WebHook-Allowed-Origin of the answer must be {sender!r} or '*'; {said}.",
+        )
+    rate = (response.header("webhook-allowed-rate") or "*").strip()
+    if rate == "*":
+        return VerificationResult("verified", response.status)
+    if not (rate.isascii() and rate.isdigit() and len(rate) < 20 and int(rate)):
+        return _refused(
+            response,
+            "The header WebHook-Allowed-Rate of the answer must be '*' or a number of requests per"
+            f" minute, at least 1; it is {rate[:_NAMED]!r}.",
+        )
+    bound = int(rate) if int(rate) < limits.VERIFICATION_RATE_MAX else None
+    return VerificationResult("verified", response.status, "", bound)
+
+
+def challenge_request(target: CallbackTarget, value: str) -> bytes:
+    """Return the POST request with a value to return, signed like a callback."""
+    body = json.dumps({"type": "endpoint.challenge", "challenge": value}).encode()
+    message, timestamp_s = f"vrf_{secrets.token_hex(16)}", int(time.time())
+    signature = sign(target.signers, message, timestamp_s, body)
+    head = (
+        f"{target.head}content-type: application/json\r\ncontent-length: {len(body)}\r\n"
+        f"webhook-id: {message}\r\nwebhook-timestamp: {timestamp_s}\r\n"
+        f"{target.headers}webhook-signature: {signature}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def challenge_result(response: CallbackResponse, value: str) -> VerificationResult:
+    """Return whether the answer has the value: as JSON in `challenge`, or as its whole body."""
+    refused = _refusal(response)
+    if refused is not None:
+        return refused
+    text = response.body.decode("utf-8", "replace").strip()
+    try:
+        found = json.loads(text)
+        given = found.get("challenge") if isinstance(found, dict) else found
+    except (ValueError, RecursionError):
+        given = text
+    if given == value:
+        return VerificationResult("verified", response.status)
+    said = f"it is {text[:_NAMED]!r}" if text else "it is empty"
+    return _refused(
+        response,
+        f'The body of the answer must be the challenge, or {{"challenge": …}} with it; {said}.',
+    )
+
+
+def _refusal(response: CallbackResponse) -> VerificationResult | None:
+    if 200 <= response.status < 300:
+        return None
+    return _refused(response, f"The answer must have a 2xx status; it has {response.status}.")
+
+
+def _refused(response: CallbackResponse, detail: str) -> VerificationResult:
+    return VerificationResult("refused", response.status, detail.replace("\0", "�"))

@@ -1,0 +1,191 @@
+"""Several events in one request: their form, their results, and their order."""
+
+import asyncio
+import json
+import time
+from typing import Any
+
+import pytest
+from eventhub_client.callbacks import verify
+
+from registrations.endpoints.secrets import secret_text
+from tests.integration.callbacks_world import (
+    OK,
+    SECRET,
+    CallbacksWorld,
+    Posted,
+    answer,
+    draining,
+    receiver,
+    until,
+)
+
+A, B = -1, -2  # lanes
+
+
+def ids(posted: Posted) -> list[str]:
+    return [each["id"] for each in json.loads(posted.body)["batch"]]
+
+
+def numbers(posted: Posted) -> list[int]:
+    return [int(id.split("_")[2]) for id in ids(posted)]
+
+
+def results(*found: dict[str, Any]) -> bytes:
+    return answer("200 OK", body=json.dumps({"results": found}).encode())
+
+
+async def test_events_are_posted_together_and_each_has_its_id(world: CallbacksWorld) -> None:
+    async with receiver() as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=10)
+        sent = world.events(25)
+        world.deliver(sent, endpoint)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 25)
+    assert sorted(len(ids(each)) for each in sink.posted) == [5, 10, 10]
+    assert sorted(id for each in sink.posted for id in ids(each)) == sorted(
+        f"msg_{sent.segment.replace('-', '')}_{n}_{endpoint}" for n in sent.sequences
+    )
+    for each in sink.posted:
+        assert each.headers["webhook-id"].startswith("batch_")
+        assert verify(secret_text(SECRET), each.headers, each.body)
+        [first, *_] = json.loads(each.body)["batch"]
+        assert first["registrations"] == [7]
+        assert first["event"]["attributes"]["n"] == first["sequence"] - 1
+    requests = world.sql("SELECT request, response FROM attempts ORDER BY sequence")
+    assert len([row for row in requests if "webhook-id" in row[0]]) == 3  # stored once per request
+    assert sum(len(row[0]) + len(row[1]) for row in requests) < 25 * 120
+
+
+async def test_cloudevents_are_posted_as_an_array(world: CallbacksWorld) -> None:
+    async with receiver() as sink:
+        for format in ("cloudevents_structured", "cloudevents_binary"):
+            endpoint = world.endpoint(sink.url, format=format, batch_events_max=10)
+            world.deliver(world.events(3), endpoint)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 6)
+    for each in sink.posted:
+        assert each.headers["content-type"].startswith("application/cloudevents-batch+json")
+        events = json.loads(each.body)
+        assert [event["specversion"] for event in events] == ["1.0"] * 3
+        assert all(event["eventhubdelivery"].startswith("msg_") for event in events)
+        assert {event["eventhubmatched"] for event in events} == {"7"}
+        assert [event["eventhubcursor"].split(":")[1] for event in events] == ["1", "2", "3"]
+
+
+async def test_a_batch_is_bounded_in_bytes(world: CallbacksWorld) -> None:
+    async with receiver() as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=100, batch_bytes_max=2_000)
+        world.deliver(world.events(30), endpoint)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 30)
+    assert max(len(each.body) for each in sink.posted) < 2_020
+    assert len(sink.posted) < 10
+
+
+async def test_the_answer_may_refuse_single_events(world: CallbacksWorld) -> None:
+    def partly(posted: Posted) -> bytes:
+        if len(sink.posted) > 1:
+            return OK
+        first, second, *_ = ids(posted)
+        return results({"id": first, "status": 500}, {"id": second, "status": 204})
+
+    async with receiver(partly) as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=10)
+        world.deliver(world.events(5), endpoint)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 5)
+    assert [numbers(each) for each in sink.posted] == [[1, 2, 3, 4, 5], [1]]
+    assert world.outcomes(endpoint)[:2] == [(1, "status", 500), (2, "delivered", 204)]
+    assert world.sql("SELECT count(*) FROM backoffs") == [(0,)]
+
+
+async def test_a_failed_request_is_repeated_in_smaller_batches_until_the_poison_is_alone(
+    world: CallbacksWorld,
+) -> None:
+    def poisoned(posted: Posted) -> bytes:
+        return answer("500 Oops") if 5 in numbers(posted) else OK
+
+    async with receiver(poisoned) as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=8)
+        world.deliver(world.events(8), endpoint)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 7)
+            await until(lambda: any(numbers(each) == [5] for each in sink.posted))
+    assert world.states(endpoint)[4] == "pending"
+    assert len(ids(sink.posted[0])) == 8
+
+
+async def test_an_ordered_lane_is_posted_in_runs_and_repeats_from_the_failed_event(
+    world: CallbacksWorld,
+) -> None:
+    """The receiver took 3 and 4, but they follow 2, so they are sent again after it."""
+
+    def partly(posted: Posted) -> bytes:
+        if len(sink.posted) > 1:
+            return OK
+        return results({"id": ids(posted)[1], "status": 503})
+
+    async with receiver(partly) as sink:
+        endpoint = world.endpoint(sink.url, ordered=True, batch_events_max=4)
+        world.deliver(world.events(9), endpoint)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 9)
+    order = [number for each in sink.posted for number in numbers(each)]
+    assert numbers(sink.posted[0]) == [1, 2, 3, 4]
+    assert order[4] == 2
+    assert order[4:] == [2, *range(3, 10)]
+    assert len(world.outcomes(endpoint)) == 10  # of 3 and 4 no attempt is counted
+
+
+async def test_lanes_of_several_keys_share_a_batch(world: CallbacksWorld) -> None:
+    def partly(posted: Posted) -> bytes:
+        return results({"id": ids(posted)[0], "status": 503}) if len(sink.posted) == 1 else OK
+
+    async with receiver(partly) as sink:
+        endpoint = world.endpoint(sink.url, ordered=True, order_by="@key", batch_events_max=10)
+        world.deliver(world.events(8), endpoint, lanes=[A, B] * 4)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 8)
+    first = numbers(sink.posted[0])
+    assert sorted(first) == list(range(1, 9))
+    failed = first[0] % 2  # the lane that failed, of odd or even numbers
+    again = [number for each in sink.posted[1:] for number in numbers(each)]
+    assert again == [number for number in range(1, 9) if number % 2 == failed]
+
+
+async def test_an_event_lingers_for_others_but_not_once_the_batch_is_full(
+    world: CallbacksWorld,
+) -> None:
+    async with receiver() as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=5, batch_linger_ms=1_500)
+        sent = world.events(7)
+        async with draining(world):
+            began_s = time.monotonic()
+            world.deliver(sent._replace(sequences=[1, 2]), endpoint)
+            await asyncio.sleep(0.3)
+            assert sink.posted == []
+            world.deliver(sent._replace(sequences=[3, 4, 5]), endpoint)
+            await until(lambda: world.count("delivered") == 5)
+            assert time.monotonic() - began_s < 1.4
+            world.deliver(sent._replace(sequences=[6, 7]), endpoint)
+            began_s = time.monotonic()
+            await until(lambda: world.count("delivered") == 7)
+            assert 1.3 < time.monotonic() - began_s < 2.4
+    assert [numbers(each) for each in sink.posted] == [[1, 2, 3, 4, 5], [6, 7]]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_a_failing_endpoint_gets_few_requests_however_many_events_are_in_them(
+    world: CallbacksWorld, ordered: bool
+) -> None:
+    """A failed request is one failure: five of them begin the backoff, and a probe is one event."""
+    async with receiver(lambda _: answer("500 Oops")) as sink:
+        endpoint = world.endpoint(sink.url, ordered=ordered, batch_events_max=50)
+        world.deliver(world.events(200), endpoint)
+        async with draining(world):
+            await until(lambda: bool(world.sql("SELECT 1 FROM backoffs WHERE pause_s > 0")), 40)
+            sink.script = lambda _: OK
+            await until(lambda: world.count("delivered") == 200, 40)
+    failures = sum(each[1] == "status" for each in world.outcomes(endpoint))
+    assert failures >= 5
