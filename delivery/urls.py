@@ -13,7 +13,8 @@ from delivery.recovery.api import (
     DeliverySkip,
     EndpointExamples,
 )
-from eventhub.api.resource import LIST, LIST_AND_CREATE, ONE
+from delivery.tenant_limits.api import TenantLimits
+from eventhub.api.resource import LIST, LIST_AND_CREATE, ONE, PUT
 
 CREATE = {"post": "create"}
 
@@ -35,4 +36,5 @@ urlpatterns = [
     path("endpoints/<str:endpoint>/recover/preview", replays.RecoveryPreview.as_view(CREATE)),
     path("clients/<str:client>/listeners", ClientListeners.as_view(LIST)),
     path("overview", ZoneOverview.as_view(ONE)),
+    path("limits", TenantLimits.as_view(PUT)),
 ]

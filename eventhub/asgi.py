@@ -144,6 +144,8 @@ def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:
             "EventHub-Cursor",
             "EventHub-Segment",
             "EventHub-Sequence",
+            "RateLimit",
+            "RateLimit-Policy",
             "Retry-After",
         ],
     )

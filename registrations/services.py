@@ -11,8 +11,7 @@ from django.db import transaction
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import append_announced, prepare, raw_connection
 from eventhub.api.if_match import require_unchanged
-from eventhub.base import limits
-from eventhub.base.errors import EventHubError, LimitReached, NotFound
+from eventhub.base.errors import EventHubError, NotFound
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
 from registrations import statements
@@ -20,6 +19,7 @@ from registrations.announcements import RegistrationChanged
 from registrations.endpoints.services import NewEndpoint, add_endpoint, created_announcement
 from registrations.errors import KeyTaken, UnknownRegistration
 from registrations.filter_budget import EvaluationBudget
+from registrations.quotas import require_room
 from registrations.representation import represent
 from registrations.requests import NewRegistration, RegistrationChange
 from registrations.resolver import Resolver, is_same_definition
@@ -99,7 +99,8 @@ def create_registrations(
     resolver = Resolver(actor, owner.id)
     resolver.look_up(name for item in items for name in item.streams)
     with transaction.atomic():
-        plan = ChangePlan(actor, owner, lock_owner_with_room(owner.id, len(items)))
+        plan = ChangePlan(actor, owner, lock_owner(owner.id))
+        require_room("registrations", owner.id, used=plan.live, more=len(items))
         _refuse_taken(owner.id, items)
         resolver.lock(items)
         secrets = _new_endpoints(plan, resolver, items)
@@ -158,15 +159,11 @@ def delete_registration(*, actor: Actor, id: int, if_match: int | None = None) -
         plan.announce()
 
 
-def lock_owner_with_room(client_id: int, count: int) -> int:
-    """Lock the client and check that it has room for `count` more registrations; return how many it
-    has. Raises NotFound, LimitReached.
-    """
+def lock_owner(client_id: int) -> int:
+    """Lock the client; return how many registrations it has. Raises NotFound."""
     live = statements.lock_owner(raw_connection(), client_id)
     if live is None:
         raise NotFound("This zone has no such client.", field="client")
-    if live + count > limits.REGISTRATIONS_PER_CLIENT_MAX:
-        raise LimitReached(limit=limits.REGISTRATIONS_PER_CLIENT_MAX)
     return live
 
 

@@ -48,6 +48,10 @@ WITH types AS (
     DELETE FROM event_types WHERE zone_id = %(id)s
 ), channels AS (
     DELETE FROM channels WHERE zone_id = %(id)s
+), quotas AS (
+    DELETE FROM quotas WHERE zone_id = %(id)s
+), buckets AS (
+    DELETE FROM rate_buckets WHERE zone_id = %(id)s
 ), replays AS (
     DELETE FROM replay_runs WHERE zone_id = %(id)s
 ), changes AS (

@@ -22,6 +22,7 @@ from eventhub.access.credential_queries import (
 )
 from eventhub.access.keys import is_key
 from eventhub.access.principal import Principal, narrow
+from eventhub.access.rate_limits import EmitRateLimiter
 from eventhub.access.tokens import Claims, LoginClaims, TokenClaims, read_token
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
@@ -73,6 +74,7 @@ class Authorizer:
         self._log = hub_log
         self._secrets = (secret, former_secrets)
         self._clock = clock
+        self.rates = EmitRateLimiter(hub_log.lookups)
         self._system: Follower | None = None
         self._keys: dict[bytes, Principal] = {}  # by digest of the credential
         self._streams: dict[tuple[int, str], StreamInfo] = {}

@@ -7,6 +7,7 @@ import orjson
 
 from eventhub.access.grants import Grant
 from eventhub.access.principal import Principal
+from eventhub.access.quotas import EmitRates
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 
@@ -15,7 +16,11 @@ from eventhub.base.clock import Clock
 # neither revoked nor expired.
 _LIVE_KEY: LiteralString = """
     SELECT k.id, k.public_id, c.id, c.name, z.id, z.name, k.grants::text,
-           (extract(epoch FROM k.expires_at) * 1000000)::bigint, c.groups::text
+           (extract(epoch FROM k.expires_at) * 1000000)::bigint, c.groups::text,
+           (SELECT value FROM quotas
+             WHERE zone_id = z.id AND client_id = c.id AND kind = 'events_per_s'),
+           (SELECT value FROM quotas
+             WHERE zone_id = z.id AND client_id IS NULL AND kind = 'events_per_s')
     FROM api_keys k
     JOIN clients c ON c.id = k.client_id
     JOIN zones z ON z.id = c.zone_id
@@ -29,11 +34,13 @@ FIND_BY_PUBLIC_ID: LiteralString = _LIVE_KEY + " AND k.public_id = %s"
 
 def principal_of(row: tuple[Any, ...]) -> Principal:
     """Return the principal of a row of either query."""
-    key_id, public_id, client_id, client, zone_id, zone, grants, expires_at_us, groups = row
+    key_id, public_id, client_id, client, zone_id, zone, grants, expires_at_us, groups, *rates = row
     # grants were validated when written; validating them again would cost more than the tuple
     found = tuple(Grant(item["action"], item["streams"]) for item in orjson.loads(grants))
     owner = (key_id, public_id, client_id, client, zone_id, zone)
-    return Principal(*owner, found, expires_at_us, groups=frozenset(orjson.loads(groups)))
+    limited = None if rates == [None, None] else EmitRates(*rates)
+    names = frozenset(orjson.loads(groups))
+    return Principal(*owner, found, expires_at_us, groups=names, rates=limited)
 
 
 # The grants of an operator's token: listen to every stream of its zone and to `system`, and

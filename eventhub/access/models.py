@@ -7,6 +7,7 @@ Operators are Django users.
 from django.db import models
 
 from eventhub.base import limits
+from eventhub.postgresql.tables import TableStorage
 
 
 class Zone(models.Model):
@@ -91,6 +92,55 @@ class Channel(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Quota(models.Model):
+    """A quota that an operator set for a zone or a client."""
+
+    class Kind(models.TextChoices):
+        EVENTS_PER_S = "events_per_s"
+        REGISTRATIONS = "registrations"
+        ENDPOINTS = "endpoints"
+
+    zone = models.ForeignKey(Zone, models.PROTECT)
+    client = models.ForeignKey(Client, models.PROTECT, null=True)  # null: of the zone as a whole
+    kind = models.TextField(choices=Kind)
+    value = models.BigIntegerField()
+
+    class Meta:
+        db_table = "quotas"
+        constraints = (
+            models.UniqueConstraint(
+                fields=["zone", "client", "kind"], nulls_distinct=False, name="quotas_by_kind"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=["events_per_s", "registrations", "endpoints"]),
+                name="quotas_kind",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.value}"
+
+
+class RateBucket(models.Model):
+    """The token bucket of a quota of events per second. A crash of the database empties the table,
+    and so fills the buckets.
+    """
+
+    pk = models.CompositePrimaryKey("zone_id", "client_id")
+    zone_id = models.BigIntegerField()
+    client_id = models.BigIntegerField()  # 0: of the zone as a whole
+    tokens = models.FloatField()  # below 0: a request was larger than what was left
+    refilled_at = models.DateTimeField()
+
+    storage = TableStorage(unlogged=True, parameters={"fillfactor": 50})
+
+    class Meta:
+        db_table = "rate_buckets"
+
+    def __str__(self) -> str:
+        return f"{self.zone_id}.{self.client_id}: {self.tokens}"
 
 
 class LoginAttempts(models.Model):

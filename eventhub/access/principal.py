@@ -8,6 +8,7 @@ client and sees every event of the zone it names.
 from typing import NamedTuple
 
 from eventhub.access.grants import ACTIONS, Grant, allows, to_listen
+from eventhub.access.quotas import EmitRates
 from eventhub.access.tokens import Claims
 from eventhub.base.errors import Forbidden
 from eventhub.base.fair_queue import QueueOwner
@@ -31,6 +32,7 @@ class Principal(NamedTuple):
     expires_at_us: int | None
     narrowed: tuple[Grant, ...] | None = None  # of a connection token; both must allow
     groups: frozenset[str] = frozenset()
+    rates: EmitRates | None = None  # None: no quota of emits
 
     @property
     def queue_owner(self) -> QueueOwner:

@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
 
-from eventhub.access.models import ApiKey, Channel, Client, LoginAttempts, Zone
+from eventhub.access.models import ApiKey, Channel, Client, LoginAttempts, Quota, Zone
 from eventhub.api.back_office import ReadOnly
 
 admin.site.unregister([Group, User])  # Django's own pages of these models allow changes
@@ -53,3 +53,10 @@ class ChannelAdmin(ReadOnly):
 class LoginAttemptsAdmin(ReadOnly):
     list_display = ("subject", "attempts", "started_at")
     search_fields = ("subject",)
+
+
+@admin.register(Quota)
+class QuotaAdmin(ReadOnly):
+    list_display = ("zone", "client", "kind", "value")
+    list_filter = ("kind",)
+    list_select_related = ("zone", "client")

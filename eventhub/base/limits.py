@@ -33,6 +33,12 @@ EMIT_WAITING_MAX = 8_192
 EMIT_WAITING_PER_CLIENT_MAX = 2_048  # a quarter
 EMIT_WAIT_S_MAX = 2.0  # then the answer is 429 or 503: a queue of seconds helps nobody
 
+# tokens of a quota of events per second that a process takes in advance, as seconds at its rate
+EMIT_RATE_LEASE_S = 0.1
+EMIT_RATE_HELD_S = 1.0  # tokens that a process has not spent within it are lost
+EMIT_RATE_REFUSAL_S = 0.5  # before a refusal, for which nothing is read
+EMIT_RATE_MAX = 10_000_000  # events per second of a quota; more than one hub stores
+
 # --- types ---
 TYPE_SCHEMA_BYTES_MAX = 16 * 1024  # one definition, as JSON; people read it
 TYPE_SCHEMA_NODES_MAX = 1_000  # schemas in it, references expanded: bounds the cost of one value
@@ -349,7 +355,7 @@ LISTENERS_RECORDED_PER_CLIENT_HOUR = 100_000
 DELIVERIES_SCANNED_MAX = 10_000  # rows scanned for one page of all endpoints; some 50 ms
 DELIVERIES_DECODED_MAX = 2_000  # the same for a search by type or id of the event; some 50 ms
 DELIVERY_SEARCH_ENDPOINTS_MAX = 1_000  # of a search over a stream; an index look-up for each
-DEAD_LETTERS_EXAMINED_MAX = 50_000  # rows grouped for one page; some 100 ms
+DEAD_LETTERS_EXAMINED_MAX = 20_000  # rows grouped for one page; some 150 ms
 DEAD_LETTER_SAMPLES = 3  # deliveries shown of each group
 DELIVERY_IN_PROGRESS_S = 15  # Retry-After of a change to a delivery that is being posted
 

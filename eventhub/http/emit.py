@@ -2,6 +2,7 @@
 Plain module.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from functools import partial
@@ -12,6 +13,7 @@ from msgspec import Meta
 
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal, is_shown
+from eventhub.access.quotas import RateLimited
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
     EventHubError,
@@ -130,10 +132,12 @@ async def emit(
     """Append the events of one request, all or none (EMC-03): an error refuses the whole request.
 
     Raises subclasses of BadRequest, TypeViolation, TypeTooCostly, UndeclaredType and
-    ImmutableProperty with the event's index, and what Log.append raises. Call `require_emit`
-    before.
+    ImmutableProperty with the event's index, RateLimited, and what Log.append raises. Call
+    `require_emit` before.
     """
     principal = sender.principal
+    if principal.rates is not None:
+        await services.authorizer.rates.spend(principal, len(events))
     types = await services.types.zone(principal.zone_id)
     checked = bool(types) or info.undeclared == "refuse"
     drafts: list[Draft] = []
@@ -242,6 +246,8 @@ async def emit_route(call: Call) -> Response:
     principal = await call.authenticate(head.credential)
     require_emit(principal, stream)
     info = await call.find_stream(principal, stream)
+    if principal.rates is not None:
+        await _require_rate(call.authorizer, principal)
     if info.deletes_at_us is not None:
         raise StreamDeleting.of(stream, info.deletes_at_us)
     key, ce_headers = _own_headers(headers)
@@ -253,7 +259,21 @@ async def emit_route(call: Call) -> Response:
     async with call.emits.hold(principal.queue_owner, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
         events = read_events(request, stream, principal.client)
         emitted = await emit(services, Sender(principal, key), info, events)
-    return emitted.response()
+    response = emitted.response()
+    if principal.rates is not None:
+        response.headers.extend(call.authorizer.rates.headers(principal))
+    return response
+
+
+async def _require_rate(authorizer: Authorizer, principal: Principal) -> None:
+    """Raise RateLimited if a rate is known to be used up; after a pause, in which nothing is read,
+    so that a client that repeats at once costs other clients little.
+    """
+    try:
+        authorizer.rates.require(principal)
+    except RateLimited:
+        await asyncio.sleep(limits.EMIT_RATE_REFUSAL_S)
+        raise
 
 
 def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:

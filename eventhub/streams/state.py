@@ -11,6 +11,7 @@ from django.utils.crypto import salted_hmac
 
 from eventhub.access.grants import SYSTEM
 from eventhub.access.principal import Actor, is_shown
+from eventhub.access.rate_limits import spend_now
 from eventhub.access.selectors import channel_mask
 from eventhub.api.announcements import append_events, raw_connection
 from eventhub.api.pagination import Page
@@ -218,7 +219,7 @@ def _keyed(actor: Actor, name: str) -> StreamRow:
 
 
 def _writable(actor: Actor, name: str) -> tuple[StreamRow, str]:
-    """Return the stream, and the client that emits to it."""
+    """Return the stream, and the client that emits to it, whose event is counted."""
     if name == SYSTEM:
         raise Forbidden(
             "Only the hub itself writes to the stream `system`; emit to another stream."
@@ -229,6 +230,7 @@ def _writable(actor: Actor, name: str) -> tuple[StreamRow, str]:
     row = _keyed(actor, name)
     if row.deletes_at_us is not None:
         raise StreamDeleting.of(name, row.deletes_at_us)
+    spend_now(raw_connection(), actor.principal)
     return row, actor.principal.client
 
 

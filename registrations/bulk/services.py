@@ -3,14 +3,14 @@ does not affect the others. Django module.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from django.db import transaction
 
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
-from eventhub.base import limits
-from eventhub.base.errors import EventHubError, InvalidField, LimitReached
+from eventhub.base.errors import EventHubError, InvalidField
 from registrations import statements
 from registrations.bulk.lines import (
     ChangeLine,
@@ -21,10 +21,11 @@ from registrations.bulk.lines import (
 )
 from registrations.errors import KeyTaken, UnknownRegistration
 from registrations.filter_budget import EvaluationBudget
+from registrations.quotas import Room, room
 from registrations.requests import NewRegistration
 from registrations.resolver import Resolver, is_same_definition
 from registrations.scope import Owner
-from registrations.services import ChangePlan, lock_owner_with_room, require_listen_to_all
+from registrations.services import ChangePlan, lock_owner, require_listen_to_all
 from registrations.statements import KnownRegistration, RegistrationRow
 
 
@@ -50,7 +51,7 @@ def apply_lines(*, actor: Actor, owner: Owner, lines: Sequence[Line]) -> BatchRe
     Raises NotFound if the client has ended.
     """
     with transaction.atomic():
-        live = lock_owner_with_room(owner.id, 0)
+        live = lock_owner(owner.id)
         named = {key for operation in _operations(lines) if (key := operation.reference.key)}
         keys = statements.by_key(raw_connection(), owner.id, named)
         batch = _independent_lines(lines, keys)
@@ -106,6 +107,11 @@ class _Batch:
         self._resolver.look_up((*self._names.values(), *named))
         self._resolver.lock(items, found)
         self._budget = EvaluationBudget(connection, plan.owner.id, self._live)
+
+    @cached_property
+    def _room(self) -> Room:
+        """The room for more registrations, once one is created."""
+        return room("registrations", self._plan.owner.id, used=self._plan.live)
 
     def apply(self) -> BatchResult:
         """Plan line by line, then store the whole plan."""
@@ -168,9 +174,8 @@ class _Batch:
                 raise KeyTaken(field="key", registration=keyed.id)
             self._repeated += 1
             return False
-        count = plan.live + len(plan.creates) - len(plan.ends)
-        if count >= limits.REGISTRATIONS_PER_CLIENT_MAX:
-            raise LimitReached(limit=limits.REGISTRATIONS_PER_CLIENT_MAX)
+        if len(plan.creates) - len(plan.ends) >= self._room.left:
+            raise self._room.refusal
         self._budget.take(definition.streams, definition.expensive)
         plan.creates.append((item.key, definition))
         return True

@@ -15,7 +15,7 @@ from django.utils import timezone
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import announce_all, raw_connection
 from eventhub.base import limits
-from eventhub.base.errors import LimitReached, NotFound, TooManyRequests
+from eventhub.base.errors import NotFound, TooManyRequests
 from eventhub.eventlog.models import Stream
 from eventhub.eventlog.system import Announcement
 from registrations.endpoints import signing_secrets, stored_credentials
@@ -40,6 +40,7 @@ from registrations.models import (
     EndpointVerification,
     RegistrationVersion,
 )
+from registrations.quotas import require_room
 from registrations.scope import Owner
 from registrations.statements import lock_owner
 
@@ -122,8 +123,7 @@ def add_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint
     the secret as `secret_text`.
     """
     existing = Endpoint.objects.live().filter(client_id=owner.id)
-    if existing.count() >= limits.ENDPOINTS_PER_CLIENT_MAX:
-        raise LimitReached(limit=limits.ENDPOINTS_PER_CLIENT_MAX)
+    require_room("endpoints", owner.id, used=existing.count())
     secret = fields.secret or new_secret()
     sealed = signing_secrets.keyring().seal(secret)
     values = fields._asdict() | {"secret": sealed}

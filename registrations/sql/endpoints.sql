@@ -32,7 +32,7 @@ UPDATE endpoint_verifications v SET claimed_until = now() + make_interval(secs =
   FROM chosen JOIN endpoints e ON e.id = chosen.endpoint_id JOIN zones z ON z.id = e.zone_id
  WHERE v.endpoint_id = chosen.endpoint_id
 RETURNING chosen.number, e.id, e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature,
-          e.client_id, z.name AS zone, e.format, e.handshake
+          e.client_id, z.name AS zone, e.format, e.handshake, e.batch_events_max, e.batch_bytes_max
 
 -- name: end_verification
 UPDATE endpoint_verifications
@@ -46,5 +46,5 @@ UPDATE endpoints e
   FROM clients c JOIN zones z ON z.id = c.zone_id
  WHERE e.id = %(id)s AND e.deleted_at IS NULL AND c.id = e.client_id
 RETURNING z.id AS zone_id, z.name AS zone,
-          json_build_object('client', c.name, 'endpoint', e.id, 'ordered', e.ordered, 'format', e.format,
+          json_build_object('client', c.name, 'endpoint', e.id, 'ordered', e.ordered, 'order_by', e.order_by, 'format', e.format,
                             'enabled', e.enabled, 'reason', e.reason, 'verified', true) AS attributes

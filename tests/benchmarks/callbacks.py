@@ -104,7 +104,7 @@ def _drained(world: World, pace: Pace, drain: Drain) -> Measure:
     """Measure from the first request to the last result written."""
 
     def measure() -> Reading:
-        expected = int(pace.seconds * EXPECTED_PER_S * (drain.batch or 1) ** 0.5)
+        expected = int(pace.seconds * EXPECTED_PER_S * (drain.batch or 1) ** 0.25)
         argvs = [celery_worker(f"bench-{number}@%h") for number in range(drain.workers)]
         log = world.data / "workers.log"
         with sink() as receivers, workers(argvs, _env(world), log):

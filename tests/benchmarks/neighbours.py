@@ -1,11 +1,13 @@
 """`neighbours`: how much one client is delayed by another that takes all it can get: emits over
 hundreds of connections, thousands of sockets that catch up at once, JSON bombs and wrong logins
-without a key.
+without a key, and emits far beyond a quota.
 """
 
 import json
 from collections.abc import Callable
 from functools import cache
+
+import psycopg
 
 from tests.benchmarks import events
 from tests.benchmarks.load.jobs import CrowdJob, NeighbourJob, Target
@@ -21,6 +23,7 @@ SOCKETS = 2_000
 LISTENERS = ("reader-1", "reader-2")  # whose they are: a client has at most half as many
 CAUGHT_UP = 20_000  # events that each socket reads
 BOMBERS = 8
+LIMITED_PER_S = 50  # events, of a client with a quota
 LOGINS = 90
 ADDRESSES = 6
 BOMB = "[" + ",".join(["[]"] * 80_000) + "]"  # 240 KB
@@ -35,6 +38,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
         _case("neighbour_sockets", scene, scene.emit, scene.sockets),
         _case("neighbour_bombs", scene, scene.health, scene.bombers),
         _case("neighbour_logins", scene, scene.managed, scene.logins),
+        _case("neighbour_limited", scene, scene.emit, scene.limited),
     ]
 
 
@@ -87,6 +91,13 @@ class _Scene:
     def emitters(self) -> CrowdJob:
         return self._crowd(f"/v1/streams/{CROWDED}/events", events.one().decode(), EMITTERS)
 
+    def limited(self) -> CrowdJob:
+        """Return emits of a client with a quota of which they are a hundred times as many."""
+        key = _limited_key(self._world)
+        job = self.emitters()
+        headers = {**job.target.headers, "authorization": f"Bearer {key}"}
+        return job._replace(target=job.target._replace(headers=headers))
+
     def sockets(self) -> CrowdJob:
         listen = {"op": "listen", "listener": "bench", "stream": _filled(self._world, self._pace)}
         job = self._crowd("", "", SOCKETS)
@@ -122,6 +133,19 @@ class _Scene:
 @cache
 def _key(world: World, client: str, *grants: str) -> str:
     return world.new_key(client, *grants)
+
+
+@cache
+def _limited_key(world: World) -> str:
+    """Return the key of a client with a quota of events per second."""
+    key = world.new_key("limited", "emit:*")
+    with psycopg.connect(world.url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO quotas (zone_id, client_id, kind, value)"
+            " SELECT zone_id, id, 'events_per_s', %s FROM clients WHERE name = 'limited'",
+            (LIMITED_PER_S,),
+        )
+    return key
 
 
 @cache

@@ -16,6 +16,7 @@ SOCKET = frozenset({"WS listen", "WS interest"})
 
 # What the owner, too, is refused: nothing of the kind is there, or it is in use.
 REFUSED = {
+    "POST /v1/endpoints/<endpoint>/verify": "no_handshake",
     "GET /v1/streams/plain/events?from=<segment>:1": "segment_mismatch",
     "GET /v1/streams/plain/segments/<segment>/raw": "unknown_segment",
     "POST /v1/streams/<stream>/match-index": "nothing_to_index",

@@ -69,6 +69,8 @@ NOT_TRIED = {
     "zone_deleting",  # see test_zone_deletion.py
     "limit_reached",  # 100 keys, 10,000 clients or streams
     "too_many_requests",  # see test_one_listen_too_many
+    "rate_limited",  # see test_tenant_limits.py
+    "endpoint_unverified",  # see test_endpoint_handshakes.py
     "listener_exists",  # see test_listen_of_a_name_that_is_taken
     "match_index_damaged",  # no route reads one
     "match_index_absent",

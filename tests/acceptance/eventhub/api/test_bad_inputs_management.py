@@ -67,7 +67,9 @@ def path_of(route: str) -> str:
 
 
 def caller(route: str) -> str:
-    operators = any(part in route for part in ("/v1/zones", "PUT /v1/storage", "/v1/jobs"))
+    operators = any(
+        part in route for part in ("/v1/zones", "PUT /v1/storage", "PUT /v1/limits", "/v1/jobs")
+    )
     return "operator" if operators else "admin"
 
 
@@ -291,6 +293,15 @@ OF_ONE_ROUTE = (
         body={"domain": "d", "type": "t"}),
     bad("bad page", "GET /v1/streams/{stream}/state", f"{STREAM}/state?limit=0",
         "400 invalid_field", "limit"),
+    bad("no operator", "PUT /v1/limits", "/v1/limits", "403 forbidden", body={}),
+    bad("rate 0", "PUT /v1/limits", "/v1/limits", "400 invalid_field", "events_per_s",
+        body={"events_per_s": 0}, key="operator"),
+    bad("no such client", "PUT /v1/limits", "/v1/limits?client=nobody", "404 not_found", "client",
+        body={}, key="operator"),
+    bad("another client", "GET /v1/limits", "/v1/limits?client=them", "403 forbidden",
+        key="listener"),
+    bad("client no name", "GET /v1/limits", "/v1/limits?client=a%20b", "400 invalid_name",
+        "client"),
     bad("no operator", "PUT /v1/storage", "/v1/storage", "403 forbidden",
         body={"quota_bytes": 1 << 40}),
     bad("no manager", "GET /v1/storage", "/v1/storage", "403 forbidden", key="manager"),

@@ -1,0 +1,146 @@
+"""Quotas of events per second, over two web processes."""
+
+import asyncio
+import re
+import time
+
+import aiohttp
+
+from eventhub.base import limits
+from tests.live import Answer, LiveZone
+
+EVENT = {"domain": "shop", "type": "order.placed"}
+TAKES_EFFECT_S = 2.0
+
+
+def set_quotas(zone: LiveZone, client: str = "", **values: int | None) -> None:
+    """Set the quotas of the zone, or of a client of it."""
+    of = f"&client={client}" if client else ""
+    answer = zone.hub.operate("PUT", f"/v1/limits?zone={zone.name}{of}", values)
+    assert answer.status == 200, answer
+
+
+def emit_until_refused(zone: LiveZone, key: str, *, events: int = 1) -> Answer:
+    """Emit until an emit is refused; return that answer."""
+    until_s = time.monotonic() + 20
+    while time.monotonic() < until_s:
+        answer = zone.emit("orders", [EVENT] * events, key=key)
+        if answer.status != 200:
+            return answer
+    raise AssertionError("no emit was refused")
+
+
+def wait_until_limited(zone: LiveZone, key: str) -> Answer:
+    """Emit until an answer shows a limit: a quota takes effect within two seconds."""
+    until_s = time.monotonic() + TAKES_EFFECT_S
+    while True:
+        answer = zone.emit("orders", EVENT, key=key)
+        if "ratelimit-policy" in answer.headers:
+            return answer
+        assert time.monotonic() < until_s, "the quota has not taken effect"
+
+
+async def storm(zone: LiveZone, key: str, seconds: float, *, clients: int = 8) -> tuple[int, int]:
+    """Emit as fast as possible over both web processes; return how many were stored and refused."""
+    counts = {200: 0, 429: 0}
+    until_s = time.monotonic() + seconds
+
+    async def emit(session: aiohttp.ClientSession, url: str) -> None:
+        while time.monotonic() < until_s:
+            async with session.post(f"{url}/v1/streams/orders/events", json=EVENT) as answer:
+                counts[answer.status] += 1
+
+    headers = {"authorization": f"Bearer {key}"}
+    async with aiohttp.ClientSession(headers=headers) as session:
+        urls = [zone.hub.web[n % 2].url for n in range(clients)]
+        await asyncio.gather(*(emit(session, url) for url in urls))
+    return counts[200], counts[429]
+
+
+def test_an_answer_has_what_is_left_of_the_rate(zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    key = zone.key("emit:orders", client="shop")
+    assert "ratelimit" not in zone.emit("orders", EVENT, key=key).headers
+    set_quotas(zone, "shop", events_per_s=50)
+    set_quotas(zone, events_per_s=2_000)
+    answer = wait_until_limited(zone, key)
+    until_s = time.monotonic() + TAKES_EFFECT_S
+    while "zone" not in answer.headers["ratelimit-policy"]:
+        assert time.monotonic() < until_s
+        answer = zone.emit("orders", EVENT, key=key)
+    assert answer.headers["ratelimit-policy"] == (
+        '"client";q=50;w=1;qu="events", "zone";q=2000;w=1;qu="events"'
+    )
+    left = re.fullmatch(r'"client";r=(\d+);t=1, "zone";r=(\d+);t=1', answer.headers["ratelimit"])
+    assert left is not None
+    assert int(left[1]) < 50
+    assert int(left[2]) <= 2_000
+
+
+def test_more_than_the_rate_is_refused_with_when_to_come_again(zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    key, other = zone.key("emit:orders", client="shop"), zone.key("emit:orders", client="other")
+    set_quotas(zone, "shop", events_per_s=10)
+    wait_until_limited(zone, key)
+    refused = emit_until_refused(zone, key, events=100)
+    problem = refused.refused(429, "rate_limited")
+    assert (problem["scope"], problem["events_per_s"]) == ("client", 10)
+    assert 1 <= int(refused.headers["retry-after"]) <= 10
+    assert '"client";r=0;t=' in refused.headers["ratelimit"]
+    assert zone.emit("orders", [EVENT] * 100, key=other).status == 200
+    found = zone.hub.call("GET", "/v1/limits", key=key).json["client"]["events_per_s"]
+    assert (found["quota"], found["limit"]) == (10, 10)
+    assert found["used"] > 10
+    set_quotas(zone, "shop")
+    until_s = time.monotonic() + TAKES_EFFECT_S
+    while zone.emit("orders", EVENT, key=key).status != 200:
+        assert time.monotonic() < until_s, "the quota has not been removed"
+
+
+async def test_all_processes_share_one_rate(zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    key = zone.key("emit:orders", client="shop")
+    rate, seconds = 100, 3.0
+    await asyncio.to_thread(set_quotas, zone, "shop", events_per_s=rate)
+    await asyncio.to_thread(wait_until_limited, zone, key)
+    for web in zone.hub.web:  # the other process too
+        await asyncio.to_thread(_wait_until_limited_at, zone, web.url, key)
+    stored, refused = await storm(zone, key, seconds)
+    assert refused
+    held = len(zone.hub.web) * rate * limits.EMIT_RATE_LEASE_S
+    assert 0.6 * rate * seconds <= stored <= rate * (seconds + 1) + held
+
+
+def _wait_until_limited_at(zone: LiveZone, url: str, key: str) -> None:
+    until_s = time.monotonic() + TAKES_EFFECT_S
+    while True:
+        answer = zone.hub.call("POST", "/v1/streams/orders/events", EVENT, key=key, url=url)
+        if "ratelimit-policy" in answer.headers:
+            return
+        assert time.monotonic() < until_s, "the quota has not taken effect"
+
+
+async def test_the_clients_of_a_zone_share_its_rate(zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    keys = [zone.key("emit:orders", client=name) for name in ("one", "two")]
+    await asyncio.to_thread(set_quotas, zone, events_per_s=100)
+    for key in keys:
+        for web in zone.hub.web:
+            await asyncio.to_thread(_wait_until_limited_at, zone, web.url, key)
+    counts = await asyncio.gather(*(storm(zone, key, 2.0, clients=4) for key in keys))
+    assert sum(stored for stored, _ in counts) <= 100 * 3 + 40
+
+
+def test_the_state_of_a_key_counts_as_an_event(zone: LiveZone) -> None:
+    zone.create_stream("lamps", keyed=True)
+    zone.create_stream("orders")
+    key = zone.key("emit:*", client="shop")
+    set_quotas(zone, "shop", events_per_s=2)
+    wait_until_limited(zone, key)
+    for _ in range(20):
+        answer = zone.hub.call("PUT", "/v1/streams/lamps/state/a", EVENT, key=key)
+        if answer.status not in (200, 201):
+            break
+    answer.refused(429, "rate_limited")
+    assert int(answer.headers["retry-after"]) >= 1
+    assert '"client";q=2' in answer.headers["ratelimit-policy"]
