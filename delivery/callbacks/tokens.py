@@ -4,6 +4,8 @@ by all workers; when it ends, one of them claims its row and requests the next o
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, LiteralString, NamedTuple
 from uuid import uuid4
 
@@ -82,7 +84,6 @@ class TokenSource:
         except TimeoutError:
             raise TokenUnavailable(f"no access token from {request.url} in time") from None
         except _LOST as error:
-            self._disconnect()
             raise TokenUnavailable("the hub's database does not answer") from error
         finally:
             if not lock.locked():
@@ -99,7 +100,6 @@ class TokenSource:
             async with asyncio.timeout(limits.OAUTH2_TOKEN_S_MAX):
                 await self._reject(request, rejected.obtained_us, age_s)
         except (TimeoutError, *_LOST) as error:
-            self._disconnect()
             raise TokenUnavailable("the hub's database does not answer") from error
         found = await self.token(request)
         return None if found.obtained_us == rejected.obtained_us else found
@@ -178,18 +178,25 @@ class TokenSource:
         return AccessToken(issued.text, request.secret_id, row.obtained_us, until_s)
 
     async def _fetch(self, kind: type[Any], statement: LiteralString, values: Any) -> Any:
-        async with self._connecting:
-            return await fetch_one(await self._connect(), kind, statement, values)
+        async with self._connected() as connection:
+            return await fetch_one(connection, kind, statement, values)
 
     async def _execute(self, statement: LiteralString, values: Any) -> int:
         """Return the number of rows that the statement changed."""
-        async with self._connecting:
-            return (await (await self._connect()).execute(statement, values)).rowcount
+        async with self._connected() as connection:
+            return (await connection.execute(statement, values)).rowcount
 
-    async def _connect(self) -> Connection:
-        if self._connection is None:
-            self._connection = await connect(self._database_url, name="eventhub tokens")
-        return self._connection
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Connection]:
+        """Lend the connection for one statement. It is closed if that fails or is cancelled."""
+        async with self._connecting:
+            if self._connection is None:
+                self._connection = await connect(self._database_url, name="eventhub tokens")
+            try:
+                yield self._connection
+            except BaseException:
+                self._disconnect()
+                raise
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None

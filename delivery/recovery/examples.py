@@ -28,6 +28,7 @@ from eventhub.streams.services import put_stream
 from eventhub.types import selectors as types
 from eventhub.types.definitions import schemas_of
 from eventhub.types.examples import example_of
+from registrations.endpoints.order_key import lane_number, order_path
 from registrations.errors import UnknownEndpoint
 from registrations.models import CURRENT, Endpoint, RegistrationVersion
 
@@ -64,7 +65,7 @@ def send_example(*, actor: Actor, endpoint: Endpoint, request: ExampleRequest) -
                 " examples; end it first.",
                 field="endpoint",
             )
-        raw_connection().execute(SQL["insert"], _values(endpoint, appended))
+        raw_connection().execute(SQL["insert"], _values(endpoint, appended, event))
         transaction.on_commit(lambda: raw_connection().execute(SQL["notify"]), robust=True)
         [key] = Delivery.objects.filter(
             endpoint_id=endpoint.pk,
@@ -74,7 +75,10 @@ def send_example(*, actor: Actor, endpoint: Endpoint, request: ExampleRequest) -
         return selectors.find_delivery_row(actor=actor, key=key)
 
 
-def _values(endpoint: Endpoint, appended: Appended) -> dict[str, Any]:
+def _values(endpoint: Endpoint, appended: Appended, event: Event) -> dict[str, Any]:
+    by_key = endpoint.ordered and endpoint.order_by
+    path = order_path(endpoint.order_by) if by_key else None
+    lanes = [] if path is None else [lane_number(appended.stream_id, event, path)]
     return {
         "id": None,
         "endpoint_id": endpoint.pk,
@@ -84,6 +88,7 @@ def _values(endpoint: Endpoint, appended: Appended) -> dict[str, Any]:
         "sequences": [appended.sequence],
         "payloads": [None],
         "appended_at_us": [0],
+        "lanes": lanes,
         "force": False,
     }
 

@@ -153,11 +153,15 @@ RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, 
           d.claim::text AS token, false AS probe, false AS spares, o.place
 
 -- name: events
--- Stored bytes by segment and sequence, from the segment's current partition.
-SELECT e.segment_id, e.sequence, (extract(epoch FROM e.appended_at) * 1000000)::bigint AS appended_at_us, e.payload
+-- Stored bytes by segment and sequence, from the segment's current partition: one look-up each, although statistics may suggest
+-- another plan for a partition that was empty a moment ago.
+SELECT requested.segment_id, requested.sequence, e.appended_at_us, e.payload
   FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS requested (segment_id, sequence)
-  JOIN segments s ON s.id = requested.segment_id
-  JOIN events e ON e.partition_id = s.partition_id AND e.segment_id = requested.segment_id AND e.sequence = requested.sequence
+ CROSS JOIN LATERAL (SELECT partition_id FROM segments WHERE id = requested.segment_id LIMIT 1) AS s
+ CROSS JOIN LATERAL (
+    SELECT (extract(epoch FROM appended_at) * 1000000)::bigint AS appended_at_us, payload FROM events
+     WHERE partition_id = s.partition_id AND segment_id = requested.segment_id AND sequence = requested.sequence
+     LIMIT 1) AS e
 
 -- name: segments
 SELECT g.id, g.uuid::text AS segment, s.name AS stream FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)

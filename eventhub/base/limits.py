@@ -36,7 +36,7 @@ EMIT_WAIT_S_MAX = 2.0  # then the answer is 429 or 503: a queue of seconds helps
 # tokens of a quota of events per second that a process takes in advance, as seconds at its rate
 EMIT_RATE_LEASE_S = 0.1
 EMIT_RATE_HELD_S = 1.0  # tokens that a process has not spent within it are lost
-EMIT_RATE_REFUSAL_S = 0.5  # before a refusal, for which nothing is read
+EMIT_RATE_REFUSAL_S = (0.5, 1.5)  # before a refusal, for which nothing is read
 EMIT_RATE_MAX = 10_000_000  # events per second of a quota; more than one hub stores
 
 # --- types ---

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 from functools import partial
+from random import uniform
 from typing import Annotated, NamedTuple, TypedDict
 
 import orjson
@@ -266,13 +267,13 @@ async def emit_route(call: Call) -> Response:
 
 
 async def _require_rate(authorizer: Authorizer, principal: Principal) -> None:
-    """Raise RateLimited if a rate is known to be used up; after a pause, in which nothing is read,
-    so that a client that repeats at once costs other clients little.
+    """Raise RateLimited if a rate is known to be used up; after a random pause, in which nothing is
+    read, so that a client that repeats at once on many connections costs other clients little.
     """
     try:
         authorizer.rates.require(principal)
     except RateLimited:
-        await asyncio.sleep(limits.EMIT_RATE_REFUSAL_S)
+        await asyncio.sleep(uniform(*limits.EMIT_RATE_REFUSAL_S))  # noqa: S311 - spreads them
         raise
 
 

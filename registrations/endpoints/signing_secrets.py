@@ -26,8 +26,10 @@ def keyring() -> Keyring:
 
 
 def valid_secrets(endpoint_id: int) -> QuerySet[EndpointSecret]:
-    """Return the secrets of an endpoint that have not expired."""
-    return EndpointSecret.objects.filter(_VALID, endpoint_id=endpoint_id)
+    """Return the signing secrets of an endpoint that have not expired; its credentials, of other
+    kinds, are not among them.
+    """
+    return EndpointSecret.objects.filter(_VALID, endpoint_id=endpoint_id, kind__in=("v1", "v1a"))
 
 
 def insert(endpoint: Endpoint, kind: str, secret: bytes, sealed: bytes) -> EndpointSecret:

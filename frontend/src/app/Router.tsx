@@ -27,6 +27,7 @@ const pages = [
     lazy: async () => ({ Component: (await import("../pages/RegistrationsPage")).RegistrationsPage }),
   },
   { path: "endpoints", lazy: async () => ({ Component: (await import("../pages/EndpointsPage")).EndpointsPage }) },
+  { path: "endpoints/:endpoint/:tab?", lazy: async () => ({ Component: (await import("../pages/EndpointPage")).EndpointPage }) },
   {
     path: "deliveries",
     lazy: async () => ({ Component: (await import("../pages/DeliveriesPage")).DeliveriesPage }),

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from eventhub.base import limits
+from registrations.endpoints.secrets import Keyring
 from tests.certificates import Authority
 from tests.integration.callbacks_world import (
     KEYRING,
@@ -306,6 +307,23 @@ async def test_a_new_authentication_gets_a_new_token(world: CallbacksWorld) -> N
                 lambda: world.states(endpoint).count("delivered") == expected  # noqa: B023
             )
             assert len(issuer.requests) == expected
+
+
+async def test_a_token_under_a_former_key_is_replaced(world: CallbacksWorld) -> None:
+    issuer = Issuer()
+    former = Keyring(("a former key of the tests",)).seal(b"lost")
+    async with receiver(issuer.issue) as token_url, receiver(issuer.take) as sink:
+        endpoint = world.endpoint(sink.url)
+        world.credentials(endpoint, "authentication", oauth2(token_url))
+        for expected in (1, 2):
+            async with draining(world):  # a new worker knows only what is stored
+                world.deliver(world.events(1), endpoint)
+                await until(
+                    lambda: world.states(endpoint).count("delivered") == expected  # noqa: B023
+                )
+            assert len(issuer.requests) == expected
+            world.sql("UPDATE endpoint_tokens SET sealed = %s", former)
+    assert {name for _, name, _ in world.outcomes(endpoint)} == {"delivered"}
 
 
 async def test_a_worker_that_dies_requesting_a_token_is_replaced(world: CallbacksWorld) -> None:

@@ -148,7 +148,7 @@ def by_library(webhook: Any) -> Callable[[Case], bool]:
 
 
 async def test_the_public_libraries_verify_deliveries(world: CallbacksWorld) -> None:
-    """The packages of PyPI as they are: they know `v1`."""
+    """The packages of PyPI as they are: they know `v1`, not `v1a`."""
     cases = [each for each in cases_of(*await deliveries(world)) if "whsec_" in each.keys[0]]
     assert sum(each.accepted for each in cases) == 5
     for library in (standardwebhooks.Webhook, svix.webhooks.Webhook):
@@ -207,6 +207,13 @@ def answers(command: list[str], cases: list[Case]) -> list[bool]:
     return found
 
 
+def node() -> str:
+    """Return the path of the environment's Node."""
+    found = shutil.which("node", path=f"{HOME / '.venv' / 'bin'}:{os.environ['PATH']}")
+    assert found is not None
+    return found
+
+
 IN_NODE = """
 import { readFileSync } from "node:fs";
 const cases = JSON.parse(readFileSync(0, "utf8"));
@@ -217,6 +224,30 @@ console.log(JSON.stringify(answers));
 """
 
 
+LIBRARY_IN_NODE = """
+import { createRequire } from "node:module";
+const { Webhook } = createRequire(process.argv[2])("standardwebhooks");
+const verified = ([secret], headers, body) => {
+  try {
+    new Webhook(secret).verify(body, headers);
+    return true;
+  } catch {
+    return false;
+  }
+};
+"""
+
+
+async def test_the_public_library_of_npm_verifies_deliveries(
+    world: CallbacksWorld, tmp_path: Path
+) -> None:
+    cases = [each for each in cases_of(*await deliveries(world)) if "whsec_" in each.keys[0]]
+    program = tmp_path / "receiver.mjs"
+    program.write_text(LIBRARY_IN_NODE + IN_NODE)
+    found = answers([node(), str(program), str(HOME / "frontend" / "package.json")], cases)
+    assert wrong(cases, lambda case: found[cases.index(case)]) == []
+
+
 async def test_the_example_in_typescript_verifies_deliveries(
     world: CallbacksWorld, tmp_path: Path
 ) -> None:
@@ -224,9 +255,7 @@ async def test_the_example_in_typescript_verifies_deliveries(
     cases.append(cases[4]._replace(name="one of several", keys=(OTHER_KEY, OTHER_TEXT, NEW_TEXT)))
     program = tmp_path / "receiver.mts"
     program.write_text(example("typescript") + IN_NODE)
-    node = shutil.which("node", path=f"{HOME / '.venv' / 'bin'}:{os.environ['PATH']}")
-    assert node is not None
-    found = answers([node, str(program)], cases)
+    found = answers([node(), str(program)], cases)
     assert wrong(cases, lambda case: found[cases.index(case)]) == []
 
 

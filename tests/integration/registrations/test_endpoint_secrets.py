@@ -107,6 +107,15 @@ def test_only_a_previous_secret_is_revoked() -> None:
     refused(manager.delete(f"{path}/x"), 404, "unknown_secret")
 
 
+def test_credentials_of_an_endpoint_are_not_among_its_secrets() -> None:
+    """They were listed, with what is shown of them as a public key."""
+    manager = world()
+    id = new_endpoint(manager, headers={"x-api-key": "sesame"})["id"]
+    assert [each["signature"] for each in valid(manager, id)] == ["v1"]
+    [(credential,)] = rows("SELECT id FROM endpoint_secrets WHERE kind = 'headers'")
+    refused(manager.delete(f"/v1/endpoints/{id}/secrets/{credential}"), 404, "unknown_secret")
+
+
 def test_the_number_of_valid_secrets_is_bounded() -> None:
     manager = world()
     id = new_endpoint(manager)["id"]

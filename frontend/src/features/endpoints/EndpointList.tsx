@@ -11,7 +11,7 @@ const COLUMNS: Column<Endpoint>[] = [
   { title: "Client", cell: ({ client }) => client },
   { title: "State", cell: (endpoint) => <EndpointState endpoint={endpoint} /> },
   { title: "Failing since", cell: (endpoint) => <FailingSince endpoint={endpoint} /> },
-  { title: "Order", cell: ({ ordered }) => (ordered ? "in order" : "in parallel") },
+  { title: "Order", cell: ({ ordered, order_by: key }) => (ordered ? (key === "" ? "in order" : `by ${key}`) : "in parallel") },
   { title: "Changed", cell: ({ changed_at: at }) => <Moment at={at} /> },
 ];
 

@@ -6,9 +6,19 @@ import { type Endpoint, outcomeOf } from "./endpoints";
 
 /** The state of an endpoint: disabled, failing, or healthy. */
 export function EndpointState({ endpoint: { enabled, reason, health } }: { endpoint: Endpoint }) {
-  if (!enabled) return <State state="disabled" label={reason === "gone" ? "disabled: it answered 410" : "disabled"} />;
+  if (!enabled) return <State state="disabled" label={disabledText(reason)} />;
   if (health.state === "failing") return <State state="failing" label={`failing: ${outcomeOf(health)}`} />;
   return <State state={health.state} />;
+}
+
+/** Why it is disabled, unless somebody asked for it. */
+function disabledText(reason: string | null): string {
+  const why: Record<string, string> = {
+    gone: "disabled: it answered 410",
+    failing: "disabled: it failed for too long",
+    unverified: "unverified: the receiver has not agreed",
+  };
+  return why[reason ?? ""] ?? "disabled";
 }
 
 /** The time since which all attempts have failed. */

@@ -1,24 +1,63 @@
+import { Select, TextInput } from "@mantine/core";
 import { useState } from "react";
 
 import { errorAt } from "../../api/problem";
-import { ClientInput } from "../clients/ClientInput";
+import { Form } from "../../parts/Form";
 import type { Secret } from "../../parts/SecretOnce";
-import { EndpointForm } from "./EndpointForm";
-import { secretOf, useCreateEndpoint } from "./endpoints";
+import { ClientInput } from "../clients/ClientInput";
+import { bodyOf, EndpointFields, FIELD_NAMES, NEW_FIELDS } from "./EndpointFields";
+import { HANDSHAKES, type NewEndpoint as NewBody, secretOf, SIGNATURES, useCreateEndpoint } from "./endpoints";
 
+/** The form of a new endpoint. Its other settings have defaults; its page changes them. */
 export function NewEndpoint({ zone, onMade }: { zone: string; onMade: (secret: Secret) => void }) {
   const create = useCreateEndpoint(zone);
   const [client, setClient] = useState("");
+  const [fields, setFields] = useState(NEW_FIELDS);
+  const [signature, setSignature] = useState<NewBody["signature"]>("v1");
+  const [handshake, setHandshake] = useState<NewBody["handshake"]>("none");
+  const [secret, setSecret] = useState("");
+  const { error } = create;
+  const body = { client, ...bodyOf(fields), signature, handshake, ...(secret === "" ? {} : { secret }) };
   return (
-    <EndpointForm
-      fields={["client"]}
-      error={create.error}
+    <Form
+      fields={["client", "signature", "handshake", "secret", ...FIELD_NAMES]}
+      error={error}
       busy={create.isPending}
       action="Create"
       ready={client !== ""}
-      onSubmit={(body) => create.mutate({ client, ...body }, { onSuccess: ({ secret }) => onMade(secretOf(secret)) })}
+      onSubmit={() => create.mutate(body, { onSuccess: (made) => onMade(secretOf(made.secret)) })}
     >
-      <ClientInput zone={zone} value={client} onChange={setClient} error={errorAt(create.error, "client")} />
-    </EndpointForm>
+      <ClientInput zone={zone} value={client} onChange={setClient} error={errorAt(error, "client")} />
+      <EndpointFields fields={fields} error={error} onChange={(change) => setFields({ ...fields, ...change })} />
+      <Select
+        label="Signature"
+        description="How receivers verify that a callback is the hub's."
+        data={[...SIGNATURES]}
+        value={signature}
+        allowDeselect={false}
+        onChange={(chosen) => setSignature(chosen ?? "v1")}
+        error={errorAt(error, "signature")}
+      />
+      <Select
+        label="Handshake"
+        description="How the receiver must agree before the first callback."
+        data={[...HANDSHAKES]}
+        value={handshake}
+        allowDeselect={false}
+        onChange={(chosen) => setHandshake(chosen ?? "none")}
+        error={errorAt(error, "handshake")}
+      />
+      <TextInput
+        label="Own secret"
+        description="whsec_ and base64 of 24 to 64 bytes. Empty: the hub generates one."
+        placeholder="whsec_…"
+        className="mono"
+        autoComplete="off"
+        spellCheck={false}
+        value={secret}
+        onChange={(event) => setSecret(event.currentTarget.value)}
+        error={errorAt(error, "secret")}
+      />
+    </Form>
   );
 }

@@ -8,6 +8,8 @@ import type { Secret } from "../../parts/SecretOnce";
 export type Endpoint = components["schemas"]["Endpoint"];
 export type EndpointChange = components["schemas"]["PatchedEndpointChange"];
 export type NewEndpoint = components["schemas"]["NewEndpoint"] & { client: string };
+export type Authentication = components["schemas"]["Authentication"];
+export type Certificate = components["schemas"]["Certificate"];
 
 const INTERVAL_MS = 5_000;
 
@@ -58,21 +60,6 @@ export function useChangeEndpoint(zone: string, id: number, etag?: string) {
   });
 }
 
-/** Creates a new signing secret; the one before it signs too for a day. */
-export function useRotateSecret(zone: string, id: number) {
-  const refresh = useRefresh(zone);
-  return useMutation({
-    mutationFn: () =>
-      done(
-        api.POST("/v1/endpoints/{endpoint}/secrets", {
-          params: at(zone, id),
-          body: { signature: "v1", overlap_s: 86_400 },
-        }),
-      ),
-    onSuccess: refresh,
-  });
-}
-
 export function useDeleteEndpoint(zone: string, id: number) {
   const refresh = useRefresh(zone);
   return useMutation({
@@ -81,11 +68,20 @@ export function useDeleteEndpoint(zone: string, id: number) {
   });
 }
 
-function at(zone: string, id: number) {
+/** Ask the receiver again; a worker does, and the endpoint then has the result. */
+export function useVerifyEndpoint(zone: string, id: number) {
+  const refresh = useRefresh(zone);
+  return useMutation({
+    mutationFn: () => done(api.POST("/v1/endpoints/{endpoint}/verify", { params: at(zone, id) })),
+    onSuccess: refresh,
+  });
+}
+
+export function at(zone: string, id: number) {
   return { path: { endpoint: String(id) }, query: { zone } };
 }
 
-function useRefresh(zone: string) {
+export function useRefresh(zone: string) {
   const queries = useQueryClient();
   return () =>
     Promise.all(["endpoints", "clients"].map((kind) => queries.invalidateQueries({ queryKey: [kind, zone] })));
@@ -98,16 +94,21 @@ export const FORMATS = [
 ] as const;
 
 export const SIGNATURES = [
-  { value: "v1", label: "HMAC-SHA256 with the secret (v1)" },
-  { value: "v1a", label: "Ed25519, verified with the public key (v1a)" },
-  { value: "both", label: "Both" },
+  { value: "v1", label: "v1: HMAC-SHA256 with a shared secret" },
+  { value: "v1a", label: "v1a: Ed25519, verified with a public key" },
+  { value: "both", label: "both" },
 ] as const;
 
 export const HANDSHAKES = [
-  { value: "none", label: "None" },
-  { value: "cloudevents", label: "CloudEvents' OPTIONS request" },
-  { value: "challenge", label: "A value to return" },
+  { value: "none", label: "none" },
+  { value: "cloudevents", label: "CloudEvents: an OPTIONS request" },
+  { value: "challenge", label: "a challenge that the receiver echoes" },
 ] as const;
+
+/** The path of an endpoint's page in its zone. */
+export function endpointPath(id: number, tab = ""): string {
+  return `endpoints/${id}${tab === "" ? "" : `/${tab}`}`;
+}
 
 export function secretOf(text: string): Secret {
   const about = "Receivers check the signature of every callback with it (Standard Webhooks).";

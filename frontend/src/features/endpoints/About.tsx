@@ -1,0 +1,84 @@
+import { Alert, Checkbox, Stack } from "@mantine/core";
+import { IconAlertTriangle } from "@tabler/icons-react";
+import { type ReactNode, useState } from "react";
+
+import { Facts } from "../../parts/Facts";
+import { Moment } from "../../parts/Moment";
+import { bytes, whole } from "../../parts/text";
+import { bodyOf, EndpointFields, FIELD_NAMES } from "./EndpointFields";
+import { type Endpoint, FORMATS } from "./endpoints";
+import { type Editing, type Found, Setting, SettingForm } from "./Setting";
+
+/** The card with what an endpoint is: URL, format, order. */
+export function About(endpoint: Found) {
+  return (
+    <Setting {...endpoint} title="Settings" about="Where callbacks are sent, and in which form." form={AboutForm}>
+      <Facts facts={factsOf(endpoint.found.value)} />
+    </Setting>
+  );
+}
+
+function factsOf(endpoint: Endpoint): [string, ReactNode][] {
+  const { url, client, format, description } = endpoint;
+  return [
+    ["URL", <span key="url" className="mono">{url}</span>],
+    ["Client", client],
+    ["Description", description || "none"],
+    ["Format", FORMATS.find((one) => one.value === format)?.label ?? format],
+    ["Order", orderOf(endpoint)],
+    ["Batches", batchOf(endpoint)],
+    ["Created", <Moment key="created" at={endpoint.created_at} />],
+    ["Changed", <Moment key="changed" at={endpoint.changed_at} />],
+  ];
+}
+
+function orderOf({ ordered, order_by: key }: Endpoint): ReactNode {
+  if (!ordered) return "in parallel";
+  if (key === "") return "in order, one event of a stream at a time";
+  return (
+    <>
+      in order, one event of each <span className="mono">{key}</span> at a time
+    </>
+  );
+}
+
+function batchOf({ batch }: Endpoint): string {
+  if (batch === null) return "none: one event in each request";
+  const { events_max: events, bytes_max: size, linger_ms: linger } = batch;
+  const wait = linger === 0 ? "an event does not wait for others" : `an event waits for others up to ${whole(linger)} ms`;
+  return `up to ${whole(events)} events and ${bytes(size)} in a request; ${wait}`;
+}
+
+function AboutForm({ endpoint, ...form }: Editing) {
+  const { url, description, format, ordered, order_by, batch } = endpoint;
+  const [fields, setFields] = useState({ url, description, format, ordered, order_by, batch });
+  const [removing, setRemoving] = useState(false);
+  const bound = hasCredentials(endpoint) && originOf(fields.url) !== originOf(url);
+  const removed = bound && removing ? { headers: null, authentication: null, tls: null } : {};
+  return (
+    <SettingForm {...form} fields={FIELD_NAMES} ready={!bound || removing} body={() => ({ ...bodyOf(fields), ...removed })}>
+      <EndpointFields fields={fields} error={form.change.error} onChange={(change) => setFields({ ...fields, ...change })} />
+      {bound && (
+        <Alert color="yellow" variant="light" icon={<IconAlertTriangle />} title="The URL leads to another server">
+          <Stack gap="sm">
+            <span>The endpoint’s headers, authentication and certificates are not sent to another server. Remove them, and set them again afterwards.</span>
+            <Checkbox
+              label="Remove headers, authentication and certificates"
+              checked={removing}
+              onChange={(event) => setRemoving(event.currentTarget.checked)}
+            />
+          </Stack>
+        </Alert>
+      )}
+    </SettingForm>
+  );
+}
+
+function hasCredentials({ headers, authentication, tls }: Endpoint): boolean {
+  return (headers ?? []).length > 0 || authentication !== null || tls !== null;
+}
+
+/** Scheme, host and port; of a URL that is not complete yet, the whole text. */
+function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : url;
+}

@@ -1,0 +1,54 @@
+import type { Authentication, Endpoint } from "./endpoints";
+
+export type Kind = Authentication["type"];
+type Shown = NonNullable<Endpoint["authentication"]>;
+
+export const KINDS = [
+  { value: "basic", label: "User name and password (Basic)" },
+  { value: "bearer", label: "Bearer token" },
+  { value: "oauth2_client_credentials", label: "OAuth 2.0 client credentials" },
+] as const;
+
+/** The secret field of each kind: never part of an answer. */
+export const SECRETS = { basic: "password", bearer: "token", oauth2_client_credentials: "client_secret" } as const;
+
+/** The texts of the form; those of other kinds than the chosen one are not sent. */
+export interface Draft {
+  type: Kind;
+  secret: string;
+  username: string;
+  token_url: string;
+  client_id: string;
+  scopes: string; // separated by spaces
+  audience: string;
+  client_authentication: "basic" | "body";
+}
+
+export function draftOf(shown: Shown | null): Draft {
+  return {
+    type: shown?.type ?? "basic",
+    secret: "",
+    username: shown?.username ?? "",
+    token_url: shown?.token_url ?? "",
+    client_id: shown?.client_id ?? "",
+    scopes: shown?.scopes?.join(" ") ?? "",
+    audience: shown?.audience ?? "",
+    client_authentication: shown?.client_authentication ?? "basic",
+  };
+}
+
+export function authenticationOf(draft: Draft): Authentication {
+  const { type, secret } = draft;
+  if (type === "bearer") return { type, token: secret };
+  if (type === "basic") return { type, username: draft.username, password: secret };
+  const scopes = draft.scopes.split(/\s+/).filter((scope) => scope !== "");
+  return {
+    type,
+    token_url: draft.token_url,
+    client_id: draft.client_id,
+    client_secret: secret,
+    client_authentication: draft.client_authentication,
+    ...(scopes.length > 0 ? { scopes } : {}),
+    ...(draft.audience !== "" ? { audience: draft.audience } : {}),
+  };
+}

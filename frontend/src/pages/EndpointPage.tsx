@@ -1,0 +1,113 @@
+import { Anchor, Group, Stack, Tabs } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { Link, useNavigate, useParams } from "react-router";
+
+import { numberIn } from "../api/address";
+import { pathIn, useZone } from "../api/zone";
+import { Loading } from "../parts/Loading";
+import { Missing } from "../parts/Missing";
+import { PageHeader } from "../parts/PageHeader";
+import { ProblemAlert } from "../parts/ProblemAlert";
+import { About } from "../features/endpoints/About";
+import { Authentication } from "../features/endpoints/Authentication";
+import { Certificates } from "../features/endpoints/Certificates";
+import { EndpointActions } from "../features/endpoints/EndpointActions";
+import { endpointPath, oneEndpoint } from "../features/endpoints/endpoints";
+import { EndpointState } from "../features/endpoints/EndpointState";
+import { Headers } from "../features/endpoints/Headers";
+import { Health } from "../features/endpoints/Health";
+import { Secrets } from "../features/endpoints/Secrets";
+import type { Found } from "../features/endpoints/Setting";
+import { Signature } from "../features/endpoints/Signature";
+import { Verification } from "../features/endpoints/Verification";
+
+const TABS = ["overview", "secrets", "authentication"] as const;
+type Tab = (typeof TABS)[number];
+const LABELS: Record<Tab, string> = { overview: "Overview", secrets: "Secrets", authentication: "Headers and authentication" };
+
+/** One endpoint; the tab is part of the path. */
+export function EndpointPage() {
+  const { endpoint = "", tab: requested = "overview" } = useParams();
+  const id = numberIn(endpoint);
+  const tab = TABS.find((one) => one === requested);
+  if (id === undefined || tab === undefined) return <Missing />;
+  return <OneEndpoint key={id} id={id} tab={tab} />;
+}
+
+function OneEndpoint({ id, tab }: { id: number; tab: Tab }) {
+  const zone = useZone();
+  const navigate = useNavigate();
+  const { data, error, isError, refetch } = useQuery(oneEndpoint(zone, id));
+  const list = pathIn(zone, "endpoints");
+  return (
+    <>
+      <PageHeader
+        title={`Endpoint ${id}`}
+        back={{ to: list, label: "Endpoints" }}
+        about={data === undefined ? "…" : <span className="mono">{data.value.url}</span>}
+        badges={data !== undefined && <EndpointState endpoint={data.value} />}
+      >
+        {data !== undefined && <EndpointActions zone={zone} endpoint={data.value} onDeleted={() => void navigate(list)} />}
+      </PageHeader>
+      <Tabs value={tab} onChange={(next) => void navigate(pathIn(zone, endpointPath(id, next ?? "")))} keepMounted={false}>
+        <Tabs.List mb="md" aria-label="About the endpoint">
+          {TABS.map((one) => (
+            <Tabs.Tab key={one} value={one}>
+              {LABELS[one]}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        {isError && data === undefined && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+        {data === undefined && !isError && <Loading h={420} />}
+        {data !== undefined && (
+          <Tabs.Panel value={tab} tabIndex={-1}>
+            <Stack gap="md">{panelOf(tab, { zone, found: data, reload: refetch })}</Stack>
+          </Tabs.Panel>
+        )}
+      </Tabs>
+    </>
+  );
+}
+
+function panelOf(tab: Tab, endpoint: Found): ReactNode {
+  switch (tab) {
+    case "overview":
+      return (
+        <>
+          <Health endpoint={endpoint.found.value} />
+          <Links zone={endpoint.zone} id={endpoint.found.value.id} />
+          <About {...endpoint} />
+          <Verification {...endpoint} />
+        </>
+      );
+    case "secrets":
+      return (
+        <>
+          <Signature {...endpoint} />
+          <Secrets zone={endpoint.zone} found={endpoint.found} />
+        </>
+      );
+    case "authentication":
+      return (
+        <>
+          <Headers {...endpoint} />
+          <Authentication {...endpoint} />
+          <Certificates {...endpoint} />
+        </>
+      );
+  }
+}
+
+function Links({ zone, id }: { zone: string; id: number }) {
+  return (
+    <Group gap="md">
+      <Anchor component={Link} to={`${pathIn(zone, "deliveries")}?endpoint=${id}`} size="sm">
+        Its deliveries
+      </Anchor>
+      <Anchor component={Link} to={`${pathIn(zone, "registrations")}?endpoint=${id}`} size="sm">
+        Its registrations
+      </Anchor>
+    </Group>
+  );
+}
