@@ -17,7 +17,7 @@ _BY_HAND = re.compile(r"/v1/(session|streams/{stream}/(events|segments/{segment}
 # whose last word is the verb itself
 _ACTIONS = {
     *("apply", "cancel", "check", "discard", "dry-run", "explain", "interest", "pause", "preview"),
-    *("recover", "resend", "restore", "resume", "skip", "verify"),
+    *("resend", "restore", "resume", "skip", "verify"),
 }
 _VERBS = {"GET": "show", "POST": "create", "PUT": "set", "PATCH": "update", "DELETE": "delete"}
 # the help of each group of commands: its thing first, then what its commands do
@@ -32,7 +32,7 @@ GROUPS = {
     "deliveries": "Deliveries to endpoints: list, show, resend, skip and discard them.",
     "endpoints": "Endpoints, the receivers of callbacks: create, change and delete them.",
     "endpoints examples": "Examples of types: send one to an endpoint.",
-    "endpoints recover": "The recovery of an endpoint: preview it.",
+    "endpoints recover": "The recovery of an endpoint: preview it, and start it.",
     "endpoints secrets": "Secrets that sign callbacks: list, replace and revoke them.",
     "filters": "Filters: check, explain and try one without a registration.",
     "jobs": "Spark jobs: list them, request runs and read their results.",
@@ -43,6 +43,7 @@ GROUPS = {
     "jobs runs log": "The log of a run: show its end.",
     "keys": "API keys by their public id: show, change and revoke them.",
     "languages": "Filter languages: list them.",
+    "limits": "Limits of tenants: list and set them.",
     "overview": "The figures of a zone.",
     "registration-groups": "Groups of registrations, which are suspended and resumed together.",
     "registrations": "Registrations (subscriptions): create, change, explain and end them.",
