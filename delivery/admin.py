@@ -5,9 +5,9 @@ which Django's admin cannot show; the console does. Django module.
 from django.contrib import admin
 
 from delivery.models import (
-    Backoff,
     CallbackWorker,
     ComponentHeartbeat,
+    EndpointThrottle,
     Forwarder,
     Forwarding,
     RetiredPartition,
@@ -37,10 +37,9 @@ class CallbackWorkerAdmin(ReadOnly):
     list_display = ("id", "last_seen_at")
 
 
-@admin.register(Backoff)
-class BackoffAdmin(ReadOnly):
-    list_display = ("endpoint", "failures", "failing_since", "pause_s", "paused_until", "probing")
-    list_filter = ("probing",)
+@admin.register(EndpointThrottle)
+class EndpointThrottleAdmin(ReadOnly):
+    list_display = ("endpoint", "full_at")
     list_select_related = ("endpoint",)
 
 

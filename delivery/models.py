@@ -137,10 +137,10 @@ class Delivery(models.Model):
     attempts = IntegerField(db_default=0)
     uncounted_attempts = IntegerField(
         db_default=0,
-        db_comment="attempts that do not count: the endpoint as a whole was failing, or they were"
-        " before the delivery was requested again",
+        db_comment="attempts before the delivery was requested again, which do not count",
     )
     retry_after_s = IntegerField(null=True, db_comment="Retry-After of the last response")
+    pause_s = FloatField(null=True, db_comment="pause before the next attempt; null: none")
     next_attempt_at = DateTimeField(
         db_default=TransactionNow(), db_comment="while claimed: when the claim expires"
     )
@@ -346,35 +346,22 @@ class CallbackWorker(models.Model):
         return str(self.id)
 
 
-class Backoff(models.Model):
-    """An endpoint that failed since its last successful delivery. With a `pause_s` the endpoint as
-    a whole is in backoff: no worker calls it until the pause is over, and then one request probes
-    it.
+class EndpointThrottle(models.Model):
+    """The token bucket of an endpoint with a rate limit. Workers lock the row while they claim for
+    an endpoint with a rate limit or a concurrency.
     """
 
     endpoint = OneToOneField(Endpoint, models.DO_NOTHING, primary_key=True, db_constraint=False)
-    failures = IntegerField(db_comment="failed attempts in a row")
-    failing_since = DateTimeField(db_comment="when the first of these was written")
-    single_delivery = BooleanField(db_comment="all of these were attempts of one delivery")
-    segment = Reference(Segment, db_comment="segment of the first event that failed")
-    sequence = BigIntegerField()
-    retry_after_s = FloatField(db_comment="Retry-After of the last response; 0: none")
-    pause_s = FloatField(db_comment="upper bound of the pause; 0: not in backoff")
-    paused_until = DateTimeField()
-    probing = BooleanField(db_default=False, db_comment="a probe is under way")
-    recorded_at = DateTimeField(
-        db_default=TransactionNow(),
-        db_comment="time of the last failure or probe; an endpoint changed later is called at once",
-    )
+    full_at = DateTimeField(db_default=NEVER, db_comment="when the bucket will be full again")
 
     storage = TableStorage(parameters={"fillfactor": 60})
 
     class Meta:
-        db_table = "backoffs"
-        db_table_comment = "endpoints that failed since their last successful delivery"
+        db_table = "endpoint_throttles"
+        db_table_comment = "token buckets of endpoints with a rate limit"
 
     def __str__(self) -> str:
-        return f"{self.endpoint_id}: {self.failures}"
+        return f"{self.endpoint_id}: {self.full_at}"
 
 
 class Fanout(models.Model):
@@ -437,7 +424,10 @@ class EndpointLoss(models.Model):
     last = ArrayField(
         BigIntegerField(), null=True, db_comment="highest segment and sequence of these"
     )
-    reason = TextField(db_default="", db_comment="bound that was exceeded last, if dropped")
+    reason = TextField(
+        db_default="",
+        db_comment="bound that was exceeded last, if dropped, else outcome of the last attempt",
+    )
     since = DateTimeField(null=True)
     announced_at = DateTimeField(db_default=NEVER)
 

@@ -5,6 +5,7 @@ from django.contrib import admin
 from eventhub.api.back_office import ReadOnly
 from registrations.models import (
     Barrier,
+    Circuit,
     Endpoint,
     EndpointHealth,
     EndpointSecret,
@@ -55,6 +56,13 @@ class EndpointTokenAdmin(ReadOnly):
 class EndpointHealthAdmin(ReadOnly):
     list_display = ("endpoint", "outcome", "status", "attempted_at", "delivered_at")
     list_filter = ("outcome", ("failing_since", admin.EmptyFieldListFilter))
+    list_select_related = ("endpoint",)
+
+
+@admin.register(Circuit)
+class CircuitAdmin(ReadOnly):
+    list_display = ("endpoint", "state", "failures", "failing_since", "pause_s", "retry_at")
+    list_filter = ("state",)
     list_select_related = ("endpoint",)
 
 

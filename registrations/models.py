@@ -15,6 +15,7 @@ from django.db.models import (
     CheckConstraint,
     CompositePrimaryKey,
     DateTimeField,
+    FloatField,
     ForeignKey,
     Index,
     IntegerField,
@@ -27,7 +28,7 @@ from django.db.models import (
 
 from eventhub.access.models import Client, Zone
 from eventhub.base import limits
-from eventhub.eventlog.models import Stream
+from eventhub.eventlog.models import NEVER, Segment, Stream
 from eventhub.postgresql.tables import CurrentXid, JsonTextField, Reference, TableStorage, Xid8Field
 
 LIVE = Q(deleted_at__isnull=True)
@@ -109,8 +110,29 @@ class Endpoint(models.Model):
         db_default=Signature.V1,
         db_comment="signatures of the callbacks: v1 (HMAC-SHA256), v1a (Ed25519) or both",
     )
+    retry_schedule = ArrayField(
+        IntegerField(),
+        null=True,
+        db_comment="pauses before the first retry, the second, ..., in seconds; null: the default",
+    )
+    rate_limit = FloatField(
+        null=True, db_comment="requests per second at most, of all workers; null: unlimited"
+    )
+    concurrency = IntegerField(
+        null=True, db_comment="requests at a time at most, of all workers; null: unlimited"
+    )
+    timeout_s = IntegerField(
+        null=True, db_comment="seconds until an answer counts as missing; null: 12"
+    )
+    disable_after_s = IntegerField(
+        null=True,
+        db_comment="seconds of failing without a success after which it is disabled; 0: never;"
+        " null: the default",
+    )
     enabled = BooleanField(db_default=True)
-    reason = TextField(null=True, db_comment="why it is disabled: request, gone, unverified")
+    reason = TextField(
+        null=True, db_comment="why it is disabled: request, gone, failing, unverified"
+    )
     handshake = TextField(
         choices=Handshake,
         db_default=Handshake.NONE,
@@ -265,6 +287,65 @@ class EndpointHealth(models.Model):
 
     def __str__(self) -> str:
         return self.outcome
+
+
+class Circuit(models.Model):
+    """The circuit breaker of an endpoint that fails, or has failed lately (endpoints/circuit.py),
+    shared by all workers. While it is open, no worker calls the endpoint until the pause is over,
+    and then one request probes it.
+    """
+
+    class State(models.TextChoices):
+        CLOSED = "closed"
+        OPEN = "open"
+        HALF_OPEN = "half_open"
+
+    endpoint = OneToOneField(
+        Endpoint,
+        models.DO_NOTHING,
+        primary_key=True,
+        db_constraint=False,
+        related_name="circuit",
+    )
+    state = TextField(choices=State, db_default=State.CLOSED)
+    failures = IntegerField(db_comment="failed attempts in a row; 0: the last one succeeded")
+    failing_since = DateTimeField(db_comment="when the first of the last failures was written")
+    failed_at = DateTimeField(db_comment="when the last failure was written")
+    opened_at = DateTimeField(null=True, db_comment="when it opened last")
+    openings = IntegerField(db_default=0, db_comment="since the last announcement")
+    pause_s = FloatField(db_comment="upper bound of the pause while it is open")
+    retry_at = DateTimeField(
+        db_comment="end of the pause; while half open, when the probe counts as lost"
+    )
+    retry_after_s = FloatField(db_comment="Retry-After of the last response; 0: none")
+    recorded_at = DateTimeField(
+        db_default=TransactionNow(),
+        db_comment="time of the last change; an endpoint changed later is called at once",
+    )
+    outcome = TextField(db_comment="outcome of the last failure, as in attempts")
+    status = IntegerField(null=True, db_comment="HTTP status of its answer, if there was one")
+    segment = Reference(Segment, db_comment="segment of the event of the last failure")
+    sequence = BigIntegerField()
+    announced_open = BooleanField(db_default=False, db_comment="it was announced as open")
+    announced_at = DateTimeField(db_default=NEVER)
+    warned_percent = IntegerField(
+        db_default=0,
+        db_comment="share of the time until it is disabled, as of the last announcement",
+    )
+
+    storage = TableStorage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "circuits"
+        db_table_comment = "circuit breakers of endpoints that failed lately"
+        constraints = (
+            CheckConstraint(
+                condition=Q(state__in=["closed", "open", "half_open"]), name="circuits_state"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.endpoint_id}: {self.state}"
 
 
 class EndpointVerification(models.Model):

@@ -22,9 +22,11 @@ from eventhub.event.envelope import Event
 from eventhub.event.json_codec import event_json, time_text
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog.stored import Cursor
+from registrations.endpoints.circuit import OPERATIONAL_TYPES
 from registrations.endpoints.statements import Format
 from registrations.filters.report import ReportTemplate
 
+_OWN_DOMAIN = "eventhub"  # of the hub's own events
 EventKey = tuple[int, int, Format, ReportTemplate | None]  # segment id, sequence
 
 
@@ -61,6 +63,16 @@ class BoundVariables(NamedTuple):
     cursor: Cursor
 
 
+class EventFacts(NamedTuple):
+    """The fields of an event that are looked at before every request."""
+
+    expires_at_us: int = 0  # 0: never
+    audience: tuple[str, ...] = ()
+    appended_at_us: int = 0  # 0: not an event but a gap notice
+    # the endpoint that an operational event is about; 0: none
+    endpoint_id: int = 0
+
+
 class Body(Protocol):
     """A body in which only the ids of the matching registrations, and the variables that they bind,
     are missing.
@@ -71,8 +83,8 @@ class Body(Protocol):
         """The size in bytes."""
 
     @property
-    def expires_at_us(self) -> int:
-        """When the event expires; 0: never."""
+    def facts(self) -> "EventFacts":
+        """The fields of the event that decide whether it is sent."""
 
     def content(
         self, registrations: Sequence[int], bound: BoundVariables | None = None
@@ -90,7 +102,7 @@ class NativeBody(NamedTuple):
 
     before: bytes
     after: bytes
-    expires_at_us: int = 0
+    facts: EventFacts = EventFacts()
 
     @property
     def size(self) -> int:
@@ -119,7 +131,7 @@ class CloudBody(NamedTuple):
     headers: str
     body: bytes
     extensions: bytes
-    expires_at_us: int = 0
+    facts: EventFacts = EventFacts()
 
     @property
     def size(self) -> int:
@@ -156,28 +168,36 @@ class LoggedEvent(NamedTuple):
     payload: bytes
 
 
+def _facts(event: Event, appended_at_us: int) -> EventFacts:
+    about = None
+    if event.domain == _OWN_DOMAIN and event.type in OPERATIONAL_TYPES:
+        about = event.attributes.get("endpoint")
+    endpoint_id = about if isinstance(about, int) else 0
+    return EventFacts(event.expires_at_us, tuple(event.audience), appended_at_us, endpoint_id)
+
+
 def event_body(format: Format, logged: LoggedEvent, report: ReportTemplate | None = None) -> Body:
     """Return the body of an event, or of the event that a report derives from it."""
     segment, sequence = logged.segment, logged.sequence
     event = decode(logged.payload)
-    expires_at_us = event.expires_at_us
+    facts = _facts(event, logged.appended_at_us)
     if report is not None:
         event = report.derive(event)
     if format != "native":
-        return _cloud_body(format, event, segment, sequence)._replace(expires_at_us=expires_at_us)
+        return _cloud_body(format, event, segment, sequence)._replace(facts=facts)
     at = time_text(logged.appended_at_us)
     head = (
         f'{{"stream":{orjson.dumps(segment.stream).decode()},"segment":"{segment.segment}",'
         f'"sequence":{sequence},"appended_at":"{at}","registrations":'
     )
-    return NativeBody(head.encode(), b',"event":%b}' % event_json(event), expires_at_us)
+    return NativeBody(head.encode(), b',"event":%b}' % event_json(event), facts)
 
 
 def gap_body(format: Format, segment: SegmentName, gap: GapNotice) -> Body:
     """Return the body of a gap notice; as a CloudEvent it is an event of the domain `eventhub`."""
     content = {"stream": segment.stream, "gap": gap._asdict()}
     if format != "native":
-        event = Event("eventhub", "delivery.gap", {}, node="hub", body=orjson.dumps(content),
+        event = Event(_OWN_DOMAIN, "delivery.gap", {}, node="hub", body=orjson.dumps(content),
                       content_type="application/json")  # fmt: skip
         return _cloud_body(format, event, segment, gap.last)
     return NativeBody(orjson.dumps(content)[:-1] + b',"registrations":', b"}")

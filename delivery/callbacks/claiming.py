@@ -4,17 +4,19 @@ one after the other. SQL module.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from delivery.callbacks import claims
-from delivery.callbacks.backoffs import return_probes, take_probes
+from delivery.callbacks.circuits import hasten, return_probes, take_probes
 from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneCounts, ScanResult
 from delivery.callbacks.load import Loader
 from delivery.callbacks.posting import DispatcherContext, Posting
 from delivery.callbacks.prepared import PreparedDelivery
 from delivery.callbacks.rotation import Rotation
+from delivery.callbacks.throttles import Throttle, within_throttles
 from eventhub.base import limits, metrics
 from eventhub.postgresql.connections import Connection
 
@@ -44,6 +46,7 @@ class Claiming:
         self._linger_until_s = [math.inf, math.inf]  # of parallel and ordered batches
         self.pending_s = context.clock.monotonic_s()  # when a scan last found something pending
         self.count = 0  # deliveries claimed
+        self.is_throttled = False  # the last claim met the limits of an endpoint
 
     @property
     def is_partial(self) -> bool:
@@ -65,6 +68,7 @@ class Claiming:
 
     async def claim(self, connection: Connection) -> bool:
         """Claim once and start posting; return True if more may be due."""
+        self.is_throttled = False
         parallel = await self._claim_parallel(connection)
         ordered = await self._claim_ordered(connection)
         return parallel or ordered
@@ -98,22 +102,32 @@ class Claiming:
         await _cancel(connection, found)
         self._parallel.grant(due, granted)
         allowed = self._failures.limit_to_callable(granted)
-        probes = await self._probes(connection, allowed)
-        expired = probes & self._posting.expired_probes
-        requested = _deliveries(allowed, due, probes)
-        requested.update(dict.fromkeys(expired, limits.CALLBACK_LANE_DELIVERIES_MAX))
+        until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
+        async with within_throttles(connection, due, allowed) as throttle:
+            probes = await self._probes(connection, allowed)
+            expired = probes & self._posting.expired_probes
+            requested = _deliveries(allowed, due, probes)
+            requested.update(dict.fromkeys(expired, limits.CALLBACK_LANE_DELIVERIES_MAX))
+            claimed = await self._claim_requested(connection, requested, probes)
+            throttle.use(_requests(claimed, due))
+        self.is_throttled |= throttle.is_limiting
         if not requested:
             return bool(due) or found.last is not None
-        until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
-        token = self._heartbeat.token()
-        claimed = await claims.claim_parallel(connection, requested, token=token, probes=probes)
-        claimed = await self._mark_probes(connection, claimed, probes)
         self._post(await self._prepare(connection, claimed, due, until_s), probes)
         return (
             len(claimed) >= sum(requested.values())
             or requested.keys() != due.keys()
             or found.last is not None
         )
+
+    async def _claim_requested(
+        self, connection: Connection, requested: dict[int, int], probes: frozenset[int]
+    ) -> list[Claimed]:
+        if not requested:
+            return []
+        token = self._heartbeat.token()
+        claimed = await claims.claim_parallel(connection, requested, token=token, probes=probes)
+        return await self._mark_probes(connection, claimed, probes)
 
     def _post(self, prepared: Sequence[PreparedDelivery], probes: frozenset[int]) -> None:
         probing: dict[int, list[PreparedDelivery]] = {}
@@ -150,13 +164,16 @@ class Claiming:
         await _cancel(connection, found)
         self._ordered.grant(due, granted)
         allowed = self._failures.limit_to_callable(granted)
-        probes = await self._probes(connection, allowed)
+        until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
+        per_lane = limits.CALLBACK_LANE_DELIVERIES_MAX
+        async with within_throttles(connection, due, allowed, per_slot=per_lane) as throttle:
+            probes = await self._probes(connection, allowed)
+            requested = _lanes(allowed, due, probes, throttle)
+            taken = await self._take_lanes(connection, requested, probes)
+            throttle.use(_requests([each for lane in taken for each in lane], due))
+        self.is_throttled |= throttle.is_limiting
         if not allowed:
             return bool(due) or found.last is not None
-        requested = _lanes(allowed, due, probes)
-        until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
-        token = self._heartbeat.token()
-        taken = await claims.claim_lanes(connection, requested, token=token, probes=probes)
         firsts = await self._mark_probes(connection, [lane[0] for lane in taken], probes)
         flat = [each for first, lane in zip(firsts, taken, strict=True)
                 for each in (first, *lane[1:])]  # fmt: skip
@@ -176,22 +193,35 @@ class Claiming:
             or found.last is not None
         )
 
+    async def _take_lanes(
+        self,
+        connection: Connection,
+        requested: Mapping[int, LaneCounts],
+        probes: frozenset[int],
+    ) -> list[list[Claimed]]:
+        if not requested:
+            return []
+        token = self._heartbeat.token()
+        return await claims.claim_lanes(connection, requested, token=token, probes=probes)
+
     def _confirm(self, count: int) -> None:
         self._heartbeat.confirm_claim()
         self.count += count
 
     async def _probes(self, connection: Connection, requested: dict[int, int]) -> frozenset[int]:
-        """Return the endpoints in backoff that this worker may probe. Remove from `requested` those
-        that other workers probe.
+        """Return the endpoints with an open circuit that this worker may probe. Remove from
+        `requested` those that other workers probe. What failed before an endpoint was changed is
+        due again.
         """
-        backing_off = [each for each in requested if self._failures.backs_off(each)]
-        if not backing_off:
+        opened = [each for each in requested if self._failures.is_open(each)]
+        if not opened:
             return frozenset()
-        probes = await take_probes(connection, backing_off)
-        for each in backing_off:
+        probes = await take_probes(connection, opened)
+        for each in opened:
             if each not in probes:
                 del requested[each]
-        return probes
+        await hasten(connection, [each for each, changed in probes.items() if changed])
+        return frozenset(probes)
 
     async def _mark_probes(
         self, connection: Connection, claimed: list[Claimed], probes: frozenset[int]
@@ -202,12 +232,7 @@ class Claiming:
         unused = probes - {each.endpoint_id for each in claimed}
         if unused:
             await return_probes(connection, unused)
-        return [
-            each._replace(probe=True, spares=self._failures.spares(each.endpoint_id))
-            if each.endpoint_id in probes
-            else each
-            for each in claimed
-        ]
+        return [each._replace(probe=each.endpoint_id in probes) for each in claimed]
 
     async def _prepare(
         self,
@@ -221,7 +246,9 @@ class Claiming:
         called = {claim.endpoint_id for claim in claimed}
         targets = await self._loader.targets(connection, [endpoints[each] for each in called])
         return [
-            PreparedDelivery(each, targets[each.endpoint_id], content, until_s)
+            PreparedDelivery(
+                each, endpoints[each.endpoint_id], targets[each.endpoint_id], content, until_s
+            )
             for each, content in zip(claimed, contents, strict=True)
         ]
 
@@ -240,7 +267,10 @@ def _deliveries(
 
 
 def _lanes(
-    slots: Mapping[int, int], due: Mapping[int, CallbackEndpoint], probes: frozenset[int]
+    slots: Mapping[int, int],
+    due: Mapping[int, CallbackEndpoint],
+    probes: frozenset[int],
+    throttle: Throttle,
 ) -> dict[int, LaneCounts]:
     """Return how many lanes to take for the slots of each endpoint. A lane has a slot, but several
     lanes share a batch.
@@ -250,9 +280,15 @@ def _lanes(
         if due[endpoint_id].batch_events_max is not None and endpoint_id not in probes:
             requested[endpoint_id] = LaneCounts(count, count, count)
         else:
-            lane = limits.CALLBACK_LANE_DELIVERIES_MAX
+            lane = throttle.per_slot(endpoint_id)
             requested[endpoint_id] = LaneCounts(count, count * lane, lane)
     return requested
+
+
+def _requests(claimed: Sequence[Claimed], due: Mapping[int, CallbackEndpoint]) -> dict[int, int]:
+    """Return how many requests the claimed deliveries of each endpoint take."""
+    counts = Counter(each.endpoint_id for each in claimed)
+    return {each: -(-count // due[each].events_per_request) for each, count in counts.items()}
 
 
 async def _cancel(connection: Connection, found: ScanResult) -> None:

@@ -47,6 +47,16 @@ class CallbackEndpoint(NamedTuple):
     handshake: Handshake = "none"
     batch_events_max: int | None = None
     batch_bytes_max: int | None = None
+    retry_schedule: list[int] | None = None  # pauses in seconds; None: the default
+    rate_limit: float | None = None  # requests per second
+    concurrency: int | None = None  # requests at a time
+    timeout_s: int | None = None  # None: the default
+    allowed_rate: int | None = None  # requests per minute that the receiver agreed to
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether all workers together keep a limit of its requests."""
+        return (self.rate_limit, self.concurrency, self.allowed_rate) != (None, None, None)
 
     @property
     def events_per_request(self) -> int:
@@ -61,13 +71,12 @@ class CallbackEndpoint(NamedTuple):
 
 
 class FailureState(NamedTuple):
-    """The recent failures of an endpoint. `backs_off`: at most one request (a probe) may be made,
-    after the pause. `spares`: failed attempts do not count meanwhile.
+    """The recent failures of an endpoint. `is_open`: its circuit is not closed, so at most one
+    request (a probe) may be made, after the pause.
     """
 
     failures: int  # in a row
-    backs_off: bool
-    spares: bool
+    is_open: bool
 
 
 class ScanResult(NamedTuple):
@@ -84,7 +93,7 @@ class ScanResult(NamedTuple):
 
 class Claimed(NamedTuple):
     """A delivery claimed by this worker, and its attempts so far. `probe`: it is the one request to
-    an endpoint in backoff; `spares`: a failed attempt does not count.
+    an endpoint whose circuit is open.
     """
 
     partition_id: int
@@ -105,7 +114,6 @@ class Claimed(NamedTuple):
     forced: bool  # posted even if the event has expired
     token: str
     probe: bool
-    spares: bool
 
     @property
     def lane(self) -> LaneKey:
@@ -140,14 +148,11 @@ class _ScannedEndpoint(NamedTuple):
     is_due: bool
     is_deleted: bool
     failures: int | None
-    backs_off: bool
-    spares: bool
+    is_open: bool
     linger_s: float | None
 
     def failing(self) -> FailureState | None:
-        if self.failures is None:
-            return None
-        return FailureState(self.failures, self.backs_off, self.backs_off and self.spares)
+        return None if self.failures is None else FailureState(self.failures, self.is_open)
 
 
 class ClaimedEvent(NamedTuple):
@@ -199,7 +204,11 @@ async def scan_lanes(connection: Connection, after: int) -> ScanResult:
 
 
 async def _scan(connection: Connection, statement: LiteralString, after: int) -> ScanResult:
-    bounds = {"after": after, "endpoints_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX, **_pauses()}
+    bounds = {
+        "after": after,
+        "endpoints_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
+        "probe_s": limits.CALLBACK_PROBE_S,
+    }
     rows = await fetch_all(connection, _ScannedEndpoint, statement, bounds, binary=True)
     due = {row.endpoint.id: row.endpoint for row in rows if row.is_due}
     deleted = frozenset(row.endpoint.id for row in rows if row.is_deleted)
@@ -209,23 +218,6 @@ async def _scan(connection: Connection, statement: LiteralString, after: int) ->
     return ScanResult(due, deleted, failing, last, min(lingering, default=None))
 
 
-def _pauses() -> dict[str, float]:
-    return {
-        "probe_s": limits.CALLBACK_PROBE_S,
-        "alone_s": limits.CALLBACK_SPARED_ALONE_S,
-        "spared_s": limits.CALLBACK_SPARED_S,
-        **retry_pauses(),
-    }
-
-
-def retry_pauses() -> dict[str, float]:
-    """Return the bounds of the pause before a retry, as parameters of the statements."""
-    return {
-        "retry_s_base": limits.CALLBACK_RETRY_S_BASE,
-        "retry_s_max": limits.CALLBACK_RETRY_S_MAX,
-    }
-
-
 async def claim_parallel(
     connection: Connection,
     requested: Mapping[int, int],
@@ -233,8 +225,8 @@ async def claim_parallel(
     token: str = "",
     probes: Collection[int] = (),
 ) -> list[Claimed]:
-    """Claim due deliveries, for each endpoint at most the requested number; for endpoints in
-    backoff only if they are among `probes`. The token must not have been used before.
+    """Claim due deliveries, for each endpoint at most the requested number; for endpoints
+    whose circuit is open only if they are among `probes`. The token must not have been used before.
     """
     token = token or str(uuid4())
     values = {
@@ -272,7 +264,7 @@ async def claim_lanes(
         return []
     of_endpoint = Counter(lane.endpoint_id for lane in taken)
     counts = [requested[lane.endpoint_id].of_each(of_endpoint[lane.endpoint_id]) for lane in taken]
-    bounds = {"counts": int8_array(counts), **retry_pauses()}
+    bounds = {"counts": int8_array(counts)}
     rows = await fetch_all(
         connection,
         _RankedClaim,
@@ -333,6 +325,7 @@ async def forget_lanes(url: str) -> None:
     connection = await connect(url, name="eventhub lanes")
     async with connection:
         await connection.execute(SQL["forget_lanes"], {"idle_s": limits.CALLBACK_LANE_IDLE_S})
+        await connection.execute(SQL["forget_throttles"])
 
 
 async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list[ClaimedEvent]:

@@ -193,13 +193,14 @@ class HttpClient:
         origin: Origin,
         request: bytes,
         answer_bytes_max: int | None = None,
+        timeout_s: float | None = None,
     ) -> CallbackResponse:
         """Send a request and return the response, with so much of its body. Raise OSError and
-        UnicodeError as `Guard.connect` does, MalformedResponse, and TimeoutError when it takes too
-        long in total.
+        UnicodeError as `Guard.connect` does, MalformedResponse, and TimeoutError when it takes
+        longer in total than `timeout_s` (None: the default).
         """
         answer_bytes_max = answer_bytes_max or self._answer_bytes_max
-        async with asyncio.timeout(limits.CALLBACK_TIMEOUT_S_MAX):
+        async with asyncio.timeout(timeout_s or limits.CALLBACK_TIMEOUT_S_MAX):
             reusable = self._take(origin)
             if reusable is not None:
                 try:

@@ -261,8 +261,8 @@ class CallbackDispatcher:
         if self._failures:
             pause_s = 2.0 ** min(self._failures, 10)
             return min(limits.CALLBACK_UNIT_RETRY_S_MAX, pause_s) + limits.CALLBACK_UNIT_START_S
-        if self._claiming.is_partial:
-            return limits.CALLBACK_SCAN_NEXT_S
+        if self._claiming.is_partial or self._claiming.is_throttled:
+            return self._next_scan_s()
         idle_s = self._clock.monotonic_s() - self._claiming.pending_s
         is_idle = not self._posting.requests and idle_s > limits.CALLBACK_REST_AFTER_S
         if is_idle:
@@ -293,12 +293,17 @@ class CallbackDispatcher:
                     return
             if self._is_done():
                 return
-            next_s = min(limits.CALLBACK_SCAN_INTERVAL_S, self._claiming.linger_s)
-            scan = await self._paused(
-                limits.CALLBACK_SCAN_NEXT_S if self._claiming.is_partial else next_s
-            )
+            scan = await self._paused(self._next_scan_s())
             if scan and self._has_more:
                 await asyncio.sleep(limits.CALLBACK_GATHER_S)
+
+    def _next_scan_s(self) -> float:
+        """Return how long to wait within a unit for a notification before the next scan."""
+        if self._claiming.is_partial:
+            return limits.CALLBACK_SCAN_NEXT_S
+        if self._claiming.is_throttled:
+            return limits.CALLBACK_THROTTLED_SCAN_S
+        return min(limits.CALLBACK_SCAN_INTERVAL_S, self._claiming.linger_s)
 
     async def _claim_once(self, connection: Connection) -> None:
         """Claim once, if there is room."""
@@ -318,6 +323,8 @@ class CallbackDispatcher:
         """
         if self._claiming.is_partial or (self._claimed_any and self._has_more):
             return False
+        if self._claiming.is_throttled:
+            return False
         if not self._posting.requests and self._outbox.empty:
             return True
         return self._clock.monotonic_s() - self._claimed_s > limits.CALLBACK_SLOW_S
@@ -333,6 +340,8 @@ class CallbackDispatcher:
         """Continue after results were written; `lanes`: lanes were left with them."""
         if lanes:
             self._on_slot_free()
+        if self._claiming.is_throttled:  # fewer requests are under way
+            self.wake()
         self._changed.set()  # the unit may be done
 
 

@@ -1,7 +1,7 @@
 """Failing endpoints as this worker knows them: from its scans, and from attempts whose results are
 not written yet. Plain module.
 
-The rows of `backoffs` are authoritative for all workers. This module covers the time until they are
+The rows of `circuits` are authoritative for all workers. This module covers the time until they are
 written, and saves reading them for endpoints that answer well.
 """
 
@@ -9,10 +9,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from delivery.callbacks.claims import FailureState
+from delivery.callbacks.retry import AttemptOutcome
 from eventhub.base import limits
 
 # Outcomes that say nothing about the endpoint: the event could not be read.
 INCONCLUSIVE = frozenset({"unreadable"})
+
+
+def weight(status: int | None, retry_after_s: float | None) -> int:
+    """Return how many failures in a row a failed attempt counts as: a 429 with a Retry-After asks
+    for a pause of the whole endpoint, and opens its circuit at once.
+    """
+    return limits.CALLBACK_CIRCUIT_FAILURES if status == 429 and retry_after_s else 1
 
 
 class EndpointFailures:
@@ -32,12 +40,12 @@ class EndpointFailures:
             else:
                 self._failing.pop(endpoint_id, None)
 
-    def record_attempt(self, endpoint_id: int, outcome: str) -> None:
+    def record_attempt(self, endpoint_id: int, outcome: AttemptOutcome) -> None:
         """Record the outcome of an attempt whose result is not written yet."""
-        if outcome == "delivered":
+        if outcome.code == "delivered":
             self._unwritten.pop(endpoint_id, None)
-        elif outcome not in INCONCLUSIVE:
-            self._unwritten[endpoint_id] += 1
+        elif outcome.code not in INCONCLUSIVE:
+            self._unwritten[endpoint_id] += weight(outcome.status, outcome.retry_after_s)
 
     def record_written(self, failures: Mapping[int, int], answering: Iterable[int]) -> None:
         """Record that failures were written, and which endpoints have recovered."""
@@ -47,24 +55,19 @@ class EndpointFailures:
                 self._unwritten[endpoint_id] = remaining
             else:
                 self._unwritten.pop(endpoint_id, None)
-            before = self._failing.get(endpoint_id, FailureState(0, False, False))
+            before = self._failing.get(endpoint_id, FailureState(0, False))
             self._failing[endpoint_id] = before._replace(failures=before.failures + count)
         for endpoint_id in answering:
             self._failing.pop(endpoint_id, None)
 
     def is_known_to_fail(self, endpoint_id: int) -> bool:
-        """Return True if `backoffs` may have a row of the endpoint."""
+        """Return True if the endpoint may have failures in a row of `circuits`."""
         return endpoint_id in self._failing
 
-    def backs_off(self, endpoint_id: int) -> bool:
+    def is_open(self, endpoint_id: int) -> bool:
         """Return True if the endpoint may only be called with one request, a probe."""
         failing = self._failing.get(endpoint_id)
-        return failing is not None and failing.backs_off
-
-    def spares(self, endpoint_id: int) -> bool:
-        """Return True if a failed attempt does not count."""
-        failing = self._failing.get(endpoint_id)
-        return failing is not None and failing.spares
+        return failing is not None and failing.is_open
 
     def limit_to_callable(self, granted: Mapping[int, int]) -> dict[int, int]:
         """Return the granted slots, limited to what may be called now."""
@@ -78,7 +81,7 @@ class EndpointFailures:
         failing = self._failing.get(endpoint_id)
         failures = self._unwritten.get(endpoint_id, 0)
         if failing is not None:
-            if failing.backs_off:
+            if failing.is_open:
                 return 1 if not failures else 0
             failures += failing.failures
-        return count if failures < limits.CALLBACK_FAILURES_MIN else 0
+        return count if failures < limits.CALLBACK_CIRCUIT_FAILURES else 0

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, LiteralString, NamedTuple
 from uuid import UUID, uuid4
 
-from delivery.callbacks.claims import LaneKey, retry_pauses
+from delivery.callbacks.claims import LaneKey
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
@@ -194,7 +194,6 @@ class WorkerHeartbeat:
                 "after": after.endpoint_id,
                 "after_lane": after.number,
                 "lanes_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
-                **retry_pauses(),
             }
             with answered_within(connection, limits.CALLBACK_SILENT_S):
                 page = await fetch_one(connection, _LanePage, SQL["repair_lanes"], values)
@@ -213,7 +212,6 @@ class WorkerHeartbeat:
         values = {
             "claim_s": limits.CALLBACK_CLAIM_S,
             "deliveries_max": limits.CALLBACK_REPAIR_DELIVERIES_MAX,
-            **retry_pauses(),
         }
         repaired = await self._for_all_endpoints(connection, SQL["repair_parallel"], values)
         repaired += await _free_lanes(connection, {**values, "first": _NONE, "last": _NONE})

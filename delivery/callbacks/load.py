@@ -9,11 +9,14 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import orjson
+
 from delivery.callbacks import claims
 from delivery.callbacks.batches import BatchSize
 from delivery.callbacks.body import (
     Body,
     EventCache,
+    EventFacts,
     GapNotice,
     LoggedEvent,
     SegmentName,
@@ -30,7 +33,9 @@ from eventhub.base.logs import get_logger
 from eventhub.eventlog.log import ReadsArchive
 from eventhub.eventlog.read import ReadLimits, read
 from eventhub.eventlog.stored import ArchivedSegment, Cursor
+from eventhub.postgresql.arrays import int8_array
 from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.rows import fetch_all
 from registrations.endpoints.sealed import load_secrets
 from registrations.endpoints.secrets import Keyring
 from registrations.filters.report import ReportTemplate, merged_report
@@ -47,12 +52,14 @@ class _EventBytes(NamedTuple):
 
 class LoadedContent(NamedTuple):
     """The content of a delivery: its body (None: unreadable at present), the UUID of its segment,
-    and the variables that are bound to the event, by registration (RDY-17).
+    and the variables that are bound to the event, by registration (RDY-17). Without `is_visible`
+    the event is not for the endpoint any more.
     """
 
     body: Body | None
     segment: str
     variables: Mapping[int, str]
+    is_visible: bool = True
 
 
 class Loader:
@@ -100,7 +107,9 @@ class Loader:
         sealed = await load_secrets(connection, missing)
         for id, endpoint in missing.items():
             target = target_of_endpoint(self._keyring, endpoint, sealed.get(id, ()))
-            found[id] = self._named(endpoint, target)._replace(batch=_batch_size(endpoint))
+            found[id] = self._named(endpoint, target)._replace(
+                batch=_batch_size(endpoint), timeout_s=endpoint.timeout_s
+            )
             self._targets[id] = (endpoint, found[id])
         return found
 
@@ -129,10 +138,31 @@ class Loader:
                 body or self._build_body(each, endpoints, events)
                 for each, body in zip(claimed, found, strict=True)
             ]
+        groups = await self._groups(connection, claimed, endpoints, found)
         return [
-            LoadedContent(body, self._segment_of(each).segment, self._variables(each))
+            LoadedContent(
+                body,
+                self._segment_of(each).segment,
+                self._variables(each),
+                body is None or _is_visible(body.facts, endpoints[each.endpoint_id], groups),
+            )
             for each, body in zip(claimed, found, strict=True)
         ]
+
+    async def _groups(
+        self,
+        connection: Connection,
+        claimed: Sequence[Claimed],
+        endpoints: Mapping[int, CallbackEndpoint],
+        bodies: Sequence[Body | None],
+    ) -> dict[int, frozenset[str]]:
+        """Return the present groups of the clients that get an event with an audience, by id."""
+        clients = {
+            endpoints[each.endpoint_id].client_id
+            for each, body in zip(claimed, bodies, strict=True)
+            if body is not None and body.facts.audience
+        }
+        return await _load_groups(connection, clients) if clients else {}
 
     def _cached_body(
         self, claimed: Claimed, endpoints: Mapping[int, CallbackEndpoint]
@@ -260,6 +290,18 @@ class Loader:
         self._segments.update(await claims.load_segments(connection, missing))
 
 
+def _is_visible(
+    facts: EventFacts, endpoint: CallbackEndpoint, groups: Mapping[int, frozenset[str]]
+) -> bool:
+    """Return whether the endpoint may get the event: its client is in the audience, if there is
+    one, and the event is not about the endpoint itself.
+    """
+    if facts.endpoint_id == endpoint.id:
+        return False
+    own = groups.get(endpoint.client_id, frozenset())
+    return not facts.audience or not own.isdisjoint(facts.audience)
+
+
 def _batch_size(endpoint: CallbackEndpoint) -> BatchSize | None:
     events_max, bytes_max = endpoint.batch_events_max, endpoint.batch_bytes_max
     if events_max is None or bytes_max is None:
@@ -269,3 +311,17 @@ def _batch_size(endpoint: CallbackEndpoint) -> BatchSize | None:
 
 def _key(claimed: Claimed) -> _Key:
     return claimed.segment_id, claimed.sequence
+
+
+class _GroupsRow(NamedTuple):
+    """A client and its groups, as JSON."""
+
+    id: int
+    groups: str
+
+
+async def _load_groups(connection: Connection, clients: Iterable[int]) -> dict[int, frozenset[str]]:
+    """Return the groups of clients, by the clients' ids."""
+    values = {"clients": int8_array([*clients])}
+    rows = await fetch_all(connection, _GroupsRow, claims.SQL["groups"], values)
+    return {id: frozenset(orjson.loads(groups)) for id, groups in rows}

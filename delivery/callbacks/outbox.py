@@ -14,7 +14,7 @@ from typing import NamedTuple
 import psycopg
 
 from delivery.callbacks import claims
-from delivery.callbacks.backoffs import record_results, return_probes
+from delivery.callbacks.circuits import record_results, return_probes
 from delivery.callbacks.claims import Claimed, LaneKey
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.results import DeliveryResult, write_results
@@ -182,10 +182,11 @@ async def _write_part(connection: Connection, part: list[DeliveryResult]) -> Non
     await _note_health(connection, part)
     metrics.CALLBACK_LATE_RESULTS.inc(len(part) - written.results)
     metrics.CALLBACK_DEAD_LETTERED.inc(written.dead_lettered)
+    states = Counter(each.decision.state for each in part if each.outcome is None)
+    metrics.CALLBACK_EXPIRED.inc(states["expired"])
+    metrics.CALLBACK_CANCELLED.inc(states["cancelled"])
     for outcome, count in Counter(each.outcome for each in part).items():
-        if outcome is None:
-            metrics.CALLBACK_EXPIRED.inc(count)
-        else:
+        if outcome is not None:
             metrics.CALLBACK_ATTEMPTS.labels(outcome).inc(count)
 
 

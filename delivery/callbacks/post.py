@@ -42,6 +42,7 @@ class CallbackTarget(NamedTuple):
     secrets: Sequence[str] = ()
     oauth2: TokenRequest | None = None
     batch: BatchSize | None = None
+    timeout_s: float | None = None  # of an attempt; None: the default
 
 
 class PostResult(NamedTuple):
@@ -69,7 +70,10 @@ def target_of(text: str, signers: Sequence[Signer], zone: str) -> CallbackTarget
 
 
 async def post(
-    client: HttpClient, target: CallbackTarget, message: str, content: RequestContent
+    client: HttpClient,
+    target: CallbackTarget,
+    message: str,
+    content: RequestContent,
 ) -> PostResult:
     """Send a callback and return its outcome."""
     body = content.body
@@ -86,7 +90,9 @@ async def post(
     request = head.encode() + body
     answer = b""
     try:
-        response = await client.post(target.origin, request, content.answer_bytes_max)
+        response = await client.post(
+            target.origin, request, content.answer_bytes_max, target.timeout_s
+        )
         outcome, response_text = _outcome_of(response), _response_text(response)
         answer = response.body
     except Exception as error:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from delivery.callbacks.batch_run import BatchEvent, BatchRun, attempt_of_event, read_answer
 from delivery.callbacks.batches import BatchSize, batch_content, batch_id
-from delivery.callbacks.claims import Claimed
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
@@ -20,11 +19,12 @@ from delivery.callbacks.results import AttemptRecord, DeliveryResult
 from delivery.callbacks.retry import AttemptOutcome, RetryDecision, decide
 from delivery.callbacks.slots import CallbackSlots
 from delivery.callbacks.tokens import TokenSource
-from eventhub.base import limits
+from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
 
 log = get_logger(__name__)
+UNSENT = ("expired", "cancelled")  # how a delivery ends without a request
 
 
 class DispatcherContext(NamedTuple):
@@ -59,7 +59,8 @@ class Posting:
         self.requests: set[asyncio.Task[None]] = (
             set()
         )  # a lane is one task with one request at a time
-        self.expired_probes: set[int] = set()  # endpoints whose last probe met an expired event
+        # endpoints whose last probe met only events that are not to be sent
+        self.expired_probes: set[int] = set()
         self.stopping = False
 
     def deliver(self, delivery: PreparedDelivery) -> None:
@@ -68,7 +69,7 @@ class Posting:
         self._start(self._deliver(delivery))
 
     def probe(self, deliveries: list[PreparedDelivery]) -> None:
-        """Post the first of an endpoint's deliveries that has not expired, and no other."""
+        """Post the first of an endpoint's deliveries that is still to be sent, and no other."""
         self._slots.hold(deliveries[0].claimed.endpoint_id)
         self._start(self._probe(deliveries))
 
@@ -105,14 +106,14 @@ class Posting:
             self._on_slot_free()
 
     async def _probe(self, deliveries: list[PreparedDelivery]) -> None:
-        """Probe an endpoint. If all events have expired, the next probe claims more of them, since
+        """Probe an endpoint. If no event is to be sent, the next probe claims more of them, since
         there may be a hundred thousand.
         """
         endpoint_id, left = deliveries[0].claimed.endpoint_id, list(deliveries)
         try:
             while left:
                 decision = await self._attempt(left.pop(0))
-                if decision is None or decision.state != "expired":
+                if decision is None or decision.state not in UNSENT:
                     self.expired_probes.discard(endpoint_id)
                     return
             if len(self.expired_probes) < limits.CALLBACK_ENDPOINTS_REMEMBERED_MAX:
@@ -132,13 +133,12 @@ class Posting:
             while left and not self.stopping:
                 delivery = left.pop(0)
                 if probe:
-                    own = delivery.claimed._replace(probe=True, spares=first.spares)
-                    delivery = delivery._replace(claimed=own)
+                    delivery = delivery._replace(claimed=delivery.claimed._replace(probe=True))
                 decision = await self._attempt(delivery)
                 if decision is None or decision.state == "pending":
                     probe = False
                     break
-                probe = probe and decision.state == "expired"
+                probe = probe and decision.state in UNSENT
         finally:
             for each in left:
                 self._outbox.give_back(each.claimed)
@@ -149,35 +149,41 @@ class Posting:
 
     async def _attempt(self, delivery: PreparedDelivery) -> RetryDecision | None:
         """Make an attempt and pass its result to the outbox; None if the claim leaves no time for
-        it. An expired event is not posted.
+        it. An event is not posted if it has expired, or is not for the endpoint any more.
         """
         claimed = delivery.claimed
         if self._is_late(delivery):
             self._outbox.give_back(claimed)
             return None
-        if self._is_expired(delivery):
-            return self._expire(claimed)
+        if self._is_unsent(delivery):
+            return self._end(delivery)
         with self._request(claimed.endpoint_id) as request:
             try:
                 attempted, attempt, _ = await delivery.post_once(self._client, self._tokens)
-                request.outcome = attempted.code
+                request.outcome = attempted
             except asyncio.CancelledError:
                 self._outbox.give_back(claimed)
                 raise
-        return self._record(claimed, attempted, attempt)
+        return self._record(delivery, attempted, attempt)
 
     def _is_late(self, delivery: PreparedDelivery) -> bool:
         """Return True if the claim may not last as long as an attempt."""
         left_s = delivery.until_s - self._clock.monotonic_s()
-        return left_s < 2 * limits.CALLBACK_TIMEOUT_S_MAX or not self._heartbeat.is_alive
+        needed_s = delivery.timeout_s + limits.CALLBACK_TIMEOUT_S_MAX
+        return left_s < needed_s or not self._heartbeat.is_alive
+
+    def _is_unsent(self, delivery: PreparedDelivery) -> bool:
+        """Return True if the event is not to be sent any more."""
+        return self._is_expired(delivery) or not delivery.content.is_visible
 
     def _is_expired(self, delivery: PreparedDelivery) -> bool:
         body = None if delivery.claimed.forced else delivery.content.body
-        return body is not None and 0 < body.expires_at_us <= self._clock.now_us()
+        return body is not None and 0 < body.facts.expires_at_us <= self._clock.now_us()
 
-    def _expire(self, claimed: Claimed) -> RetryDecision:
-        decision = RetryDecision("expired")
-        self._outbox.add(DeliveryResult(claimed, decision, None))
+    def _end(self, delivery: PreparedDelivery) -> RetryDecision:
+        """End a delivery that is not to be sent."""
+        decision = RetryDecision("expired" if self._is_expired(delivery) else "cancelled")
+        self._outbox.add(DeliveryResult(delivery.claimed, decision, None))
         return decision
 
     @contextmanager
@@ -187,34 +193,42 @@ class Posting:
         try:
             yield request
         finally:
-            self._slots.end_request(endpoint_id, number, request.outcome)
+            self._slots.end_request(endpoint_id, number, request.outcome.code)
         self._failures.record_attempt(endpoint_id, request.outcome)
 
     def _record(
         self,
-        claimed: Claimed,
+        delivery: PreparedDelivery,
         attempted: AttemptOutcome,
         attempt: AttemptRecord,
         *,
         is_request: bool = True,
     ) -> RetryDecision:
         """Pass the result of an attempt to the outbox. `is_request`: it stands for the request."""
+        claimed = delivery.claimed
         number = claimed.attempts - claimed.uncounted_attempts + 1
-        how = {"probe": claimed.probe, "uncounted": claimed.spares}
-        decision = decide(attempted, number, self._random, **how)
+        decision = decide(attempted, number, self._random, delivery.endpoint.retry_schedule)
         self._outbox.add(DeliveryResult(claimed, decision, attempt, is_request))
+        if decision.state == "delivered":
+            self._measure(delivery)
         return decision
+
+    def _measure(self, delivery: PreparedDelivery) -> None:
+        body = delivery.content.body
+        if body is not None and body.facts.appended_at_us:
+            latency_us = self._clock.now_us() - body.facts.appended_at_us
+            metrics.CALLBACK_LATENCY.observe(latency_us / 1e6)
 
     async def _deliver_batches(self, run: BatchRun) -> None:
         """Post deliveries in batches, one after the other, until a request fails."""
         try:
             while run.left and not self.stopping and not self._is_late(run.left[0]):
-                for delivery in run.take(self._is_expired):
-                    self._expire(delivery.claimed)
+                for delivery in run.take(self._is_unsent):
+                    self._end(delivery)
                 for delivery in run.take(PreparedDelivery.is_unreadable):
                     posted = await delivery.post_once(self._client, self._tokens)
-                    run.close(delivery, self._record(delivery.claimed, *posted[:2]))
-                batch = run.next(self._is_expired)
+                    run.close(delivery, self._record(delivery, *posted[:2]))
+                batch = run.next(self._is_unsent)
                 if batch and not await self._post_batch(batch, run):
                     break
         finally:
@@ -233,7 +247,7 @@ class Posting:
                 content = batch_content(batch, run.size)
                 posted = await post_to(self._client, self._tokens, run.target, message, content)
                 posted, failures = read_answer(posted)
-                request.outcome = posted.outcome.code
+                request.outcome = posted.outcome
             except asyncio.CancelledError:
                 run.return_all(batch)
                 raise
@@ -243,8 +257,7 @@ class Posting:
                 continue
             outcome = failures.get(event.message, posted.outcome)
             record = attempt_of_event(posted.attempt, outcome, number, batch)
-            claimed = event.delivery.claimed
-            decision = self._record(claimed, outcome, record, is_request=number == 0)
+            decision = self._record(event.delivery, outcome, record, is_request=number == 0)
             run.close(event.delivery, decision)
         return posted.outcome.code == "delivered"
 
@@ -253,4 +266,4 @@ class _Request:
     """The outcome of a request, `internal` until it is known."""
 
     def __init__(self) -> None:
-        self.outcome = "internal"
+        self.outcome = AttemptOutcome("internal")

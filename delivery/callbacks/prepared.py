@@ -3,12 +3,13 @@
 from typing import NamedTuple
 
 from delivery.callbacks.body import Body, BoundVariables, RequestContent
-from delivery.callbacks.claims import Claimed
+from delivery.callbacks.claims import CallbackEndpoint, Claimed
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.load import LoadedContent
 from delivery.callbacks.post import CallbackTarget, PostResult, message_id, not_sent, post
 from delivery.callbacks.post_with_token import post_with_token
 from delivery.callbacks.tokens import TokenSource
+from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
 
 
@@ -18,6 +19,7 @@ class PreparedDelivery(NamedTuple):
     """
 
     claimed: Claimed
+    endpoint: CallbackEndpoint
     target: CallbackTarget
     content: LoadedContent
     until_s: float
@@ -29,6 +31,11 @@ class PreparedDelivery(NamedTuple):
             return not_sent(self.target, "unreadable", "the event cannot be read at present")
         content = body.content(self.claimed.registrations, self._bound)
         return await post_to(client, tokens, self.target, self.message, content)
+
+    @property
+    def timeout_s(self) -> float:
+        """The longest time of an attempt, in seconds."""
+        return self.endpoint.timeout_s or limits.CALLBACK_TIMEOUT_S_MAX
 
     @property
     def message(self) -> str:
@@ -50,7 +57,7 @@ class PreparedDelivery(NamedTuple):
 
     @property
     def _bound(self) -> BoundVariables | None:
-        _, segment, variables = self.content
+        _, segment, variables, _ = self.content
         cursor = Cursor(segment, self.claimed.sequence)
         return BoundVariables(variables, cursor) if variables else None
 

@@ -87,7 +87,6 @@ async def _write(
         "states": text_array([decision.state for decision in decisions]),
         "delays_us": int8_array([int(decision.delay_s * 1e6) for decision in decisions]),
         "ages_us": int8_array([int((now_s - each.started_s) * 1e6) for each in attempts]),
-        "uncounted": int8_array([int(decision.uncounted) for decision in decisions]),
         "retry_after_s": int8_array([decision.retry_after_s for decision in decisions]),
         "outcomes": text_array([each.outcome for each in results]),
         "statuses": int8_array([each.status for each in attempts]),

@@ -1,11 +1,12 @@
-"""The retry schedule: decides after an attempt whether a delivery is delivered, retried with
-backoff, or dead-lettered. Plain module.
+"""The retry schedule: decides after an attempt whether a delivery is delivered, retried after a
+pause, or dead-lettered. Plain module.
 
 A delivery whose event has expired is not attempted and ends as `expired`.
 """
 
 import math
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import Random
@@ -13,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from eventhub.base import limits
 
-DeliveryState = Literal["delivered", "pending", "dead_lettered", "expired"]
+DeliveryState = Literal["delivered", "pending", "dead_lettered", "expired", "cancelled"]
 _DIGITS = re.compile(r"[0-9]+")
 
 
@@ -33,47 +34,36 @@ class AttemptOutcome(NamedTuple):
 
 class RetryDecision(NamedTuple):
     """The next state of a delivery. `pending`: retry after `delay_s`. `disables`: also disable the
-    endpoint (410). `retry_after_s`: the Retry-After of the response. `uncounted`: the attempt does
-    not count.
+    endpoint (410). `retry_after_s`: the Retry-After of the response.
     """
 
     state: DeliveryState
     delay_s: float = 0.0
     disables: bool = False
     retry_after_s: int | None = None
-    uncounted: bool = False
 
 
 def decide(
-    outcome: AttemptOutcome,
-    number: int,
-    random: Random,
-    *,
-    probe: bool = False,
-    uncounted: bool = False,
+    outcome: AttemptOutcome, number: int, random: Random, schedule: Sequence[int] | None = None
 ) -> RetryDecision:
-    """Return the decision after the attempt `number` (1, 2, 3, …, of those that count).
+    """Return the decision after the attempt `number` (1, 2, 3, …).
 
-    Exponential backoff with full jitter: the pause is random, from 0 to a bound that doubles, so
-    that many retries spread out. A Retry-After extends the pause, up to the same maximum. `probe`:
-    the endpoint as a whole backs off, and its pause applies; `uncounted`: the attempt does not
-    count either.
+    `schedule`: the pauses after the first attempt, the second and so on, in seconds; None: the
+    default. A delivery whose last attempt failed is dead-lettered. Full jitter: a pause is random,
+    from half to one and a half of its length, so that retries spread out and the schedule takes as
+    long as it states on average. A Retry-After extends the pause, up to an hour.
     """
     if outcome.code == "delivered":
         return RetryDecision("delivered")
+    pauses = limits.CALLBACK_RETRY_SCHEDULE_S if schedule is None else schedule
     disables = outcome.status == 410
-    retry_after_s = min(limits.CALLBACK_RETRY_S_MAX, outcome.retry_after_s or 0.0)
+    retry_after_s = min(limits.CALLBACK_RETRY_AFTER_S_MAX, outcome.retry_after_s or 0.0)
     retry_after = math.ceil(retry_after_s) or None
-    if uncounted:
-        return RetryDecision("pending", retry_after_s, disables, retry_after, uncounted=True)
-    if probe and number < limits.CALLBACK_ATTEMPTS_MAX:
-        return RetryDecision("pending", retry_after_s, disables, retry_after)
-    if number >= limits.CALLBACK_ATTEMPTS_MAX:
+    if number > len(pauses):
         return RetryDecision("dead_lettered", disables=disables, retry_after_s=retry_after)
-    bound_s = min(limits.CALLBACK_RETRY_S_MAX, limits.CALLBACK_RETRY_S_BASE * 2 ** (number - 1))
-    return RetryDecision(
-        "pending", max(random.uniform(0.0, bound_s), retry_after_s), disables, retry_after
-    )
+    jitter = limits.CALLBACK_RETRY_JITTER
+    pause_s = pauses[number - 1] * random.uniform(1 - jitter, 1 + jitter)
+    return RetryDecision("pending", max(pause_s, retry_after_s), disables, retry_after)
 
 
 def read_retry_after(text: str, now_us: int) -> float | None:
@@ -82,7 +72,7 @@ def read_retry_after(text: str, now_us: int) -> float | None:
     """
     text = text.strip()
     if _DIGITS.fullmatch(text):
-        return min(limits.CALLBACK_RETRY_S_MAX, float(text))  # inf for very many digits
+        return min(limits.CALLBACK_RETRY_AFTER_S_MAX, float(text))  # inf for very many digits
     try:
         until = parsedate_to_datetime(text)
     except (ValueError, OverflowError):

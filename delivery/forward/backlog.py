@@ -6,6 +6,7 @@ process at a time, on its own session in autocommit mode. A pending delivery doe
 partition: it would move on for ever (retire.py), so the backlog is bounded here, by age as well.
 """
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from datetime import datetime
 from operator import add
@@ -13,6 +14,8 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from delivery.callbacks.circuits import exhaust_withheld
+from delivery.callbacks.operational_events import announce_circuits, disable_failing
 from delivery.forward.bounds import (
     BacklogBounds,
     BacklogCut,
@@ -50,10 +53,18 @@ class _EndpointCount(NamedTuple):
 
 
 class _Owner(NamedTuple):
-    """The client of an endpoint."""
+    """The client of an endpoint, and its status."""
 
     id: int
     client_id: int
+    status: str  # of ENDPOINT_STATUSES
+
+
+class _DeadLetters(NamedTuple):
+    """The dead letters of the endpoints in a status."""
+
+    status: str
+    deliveries: int
 
 
 class _Cutoff(NamedTuple):
@@ -71,6 +82,7 @@ class Backlog:
         self._settings = settings
         self._clock = clock
         self._check_at_s = float("-inf")
+        self._exhaust_at_s = float("-inf")
 
     async def check(self, connection: Connection, room: StorageBudget) -> None:
         """Enforce the bounds, if it is time, and announce losses. Raise what psycopg raises."""
@@ -81,6 +93,12 @@ class Backlog:
             took_s = self._clock.monotonic_s() - now_s
             pause_s = min(limits.BACKLOG_CHECK_SHARE * took_s, limits.BACKLOG_CHECK_INTERVAL_S_MAX)
             self._check_at_s = now_s + took_s + max(pause_s, limits.BACKLOG_CHECK_INTERVAL_S)
+        if now_s >= self._exhaust_at_s:
+            self._exhaust_at_s = now_s + limits.CALLBACK_EXHAUST_INTERVAL_S
+            await exhaust_withheld(connection)
+            await _measure_dead_letters(connection)
+        await disable_failing(connection)
+        await announce_circuits(connection)
         await announce_losses(connection)
 
 
@@ -110,10 +128,21 @@ async def _measure(connection: Connection, age_s: int) -> list[EndpointBacklog]:
             before = backlogs.get(one.endpoint_id)
             backlogs[one.endpoint_id] = one if before is None else one.added(before)
     owners = await fetch_all(connection, _Owner, SQL["clients"], {"endpoints": [*backlogs]})
+    pending: Counter[str] = Counter()
+    for owner in owners:
+        pending[owner.status] += backlogs[owner.id].events
+    for status in metrics.ENDPOINT_STATUSES:
+        metrics.CALLBACK_PENDING.labels(status).set(pending[status])
     return [
         EndpointBacklog(client_id=owner.client_id, **backlogs[owner.id]._asdict())
         for owner in owners
     ]
+
+
+async def _measure_dead_letters(connection: Connection) -> None:
+    found = dict(await fetch_all(connection, _DeadLetters, SQL["dead_letters"]))
+    for status in metrics.ENDPOINT_STATUSES:
+        metrics.CALLBACK_DEAD.labels(status).set(found.get(status, 0))
 
 
 async def _counted(

@@ -31,7 +31,7 @@ class Loss(NamedTuple):
     client: str
     endpoint: int
     deliveries: int
-    why: str  # the bound, if they were dropped
+    why: str  # the bound, if they were dropped; else the outcome of the last attempt
     since_us: int
     first_stream: str
     first_segment: str
@@ -72,7 +72,7 @@ def _announcement(loss: Loss) -> Announcement:
         "last": _cursor(loss.last_stream, loss.last_segment, loss.last_sequence),
     }
     if loss.why:
-        attributes["bound"] = loss.why
+        attributes["bound" if loss.kind == "dropped" else "outcome"] = loss.why
     return Announcement(f"delivery.{loss.kind}", attributes)
 
 

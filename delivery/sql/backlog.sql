@@ -29,7 +29,20 @@ SELECT d.endpoint_id, count(*) FILTER (WHERE d.gap_first IS NULL) AS events,
  LIMIT %(endpoints_max)s
 
 -- name: clients
-SELECT id, client_id FROM endpoints WHERE id = ANY (%(endpoints)s::bigint[]) AND deleted_at IS NULL
+-- The client of each endpoint, and its status.
+SELECT e.id, e.client_id,
+       CASE WHEN NOT e.enabled THEN 'disabled' WHEN c.endpoint_id IS NOT NULL THEN 'failing' ELSE 'healthy' END AS status
+  FROM endpoints e LEFT JOIN circuits c ON c.endpoint_id = e.id AND c.failures > 0
+ WHERE e.id = ANY (%(endpoints)s::bigint[]) AND e.deleted_at IS NULL
+
+-- name: dead_letters
+-- Dead letters by the status of their endpoints.
+SELECT CASE WHEN NOT e.enabled THEN 'disabled' WHEN c.endpoint_id IS NOT NULL THEN 'failing' ELSE 'healthy' END AS status,
+       sum(d.count)::bigint AS deliveries
+  FROM (SELECT endpoint_id, count(*) AS count FROM deliveries WHERE state = 'dead_lettered' GROUP BY endpoint_id) AS d
+  JOIN endpoints e ON e.id = d.endpoint_id AND e.deleted_at IS NULL
+  LEFT JOIN circuits c ON c.endpoint_id = e.id AND c.failures > 0
+ GROUP BY 1
 
 -- name: cutoff
 -- The last of an endpoint's oldest deliveries to be dropped: at least this many, this many bytes, and all overdue ones. A

@@ -8,7 +8,7 @@ SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan
 
 -- name: scan_parallel
 -- Skip scan over the endpoints with pending deliveries, one index look-up each: whether some may be posted now, and the
--- endpoint's failures, if any (backoffs). An endpoint with batches waits until its oldest delivery has waited for `linger_s`, or
+-- endpoint's failures, if any (circuits). An endpoint with batches waits until its oldest delivery has waited for `linger_s`, or
 -- enough are due for a full batch.
 WITH RECURSIVE hop AS (
     (SELECT endpoint_id, next_attempt_at AS due_at, 1 AS number FROM deliveries
@@ -23,24 +23,23 @@ WITH RECURSIVE hop AS (
      WHERE hop.number < %(endpoints_max)s
 )
 SELECT hop.endpoint_id AS id,
-       hop.due_at <= now() AND e.enabled AND e.deleted_at IS NULL
-       AND (e.batch_linger_ms = 0 OR hop.due_at <= now() - e.batch_linger_ms * interval '1 ms'
+       e.enabled AND e.deleted_at IS NULL
+       AND (hop.due_at <= now() AND (e.batch_linger_ms = 0 OR hop.due_at <= now() - e.batch_linger_ms * interval '1 ms'
             OR EXISTS (SELECT FROM deliveries d
                         WHERE d.endpoint_id = hop.endpoint_id AND d.state = 'pending' AND NOT d.ordered
                           AND d.next_attempt_at <= now()
                        OFFSET e.batch_events_max - 1 LIMIT 1))
-       AND (b.endpoint_id IS NULL OR is_over(b.paused_until, greatest(b.pause_s, %(probe_s)s))
-            OR e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
-       e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.pause_s > 0 AS backs_off,
-       b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
-       AS spares,
+            AND (b.endpoint_id IS NULL OR b.state = 'closed' OR is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s)))
+            OR b.state <> 'closed' AND e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
+       e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
        e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
        e.format, e.handshake, e.batch_events_max, e.batch_bytes_max,
+       e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate,
        CASE WHEN e.batch_linger_ms > 0 THEN extract(epoch FROM hop.due_at - now())::float8 + e.batch_linger_ms / 1000.0 END
        AS linger_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
-           LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
+           LEFT JOIN circuits b ON b.endpoint_id = hop.endpoint_id AND b.failures > 0
  ORDER BY hop.endpoint_id
 
 -- name: scan_lanes
@@ -59,32 +58,31 @@ WITH RECURSIVE hop AS (
      WHERE hop.number < %(endpoints_max)s
 )
 SELECT hop.endpoint_id AS id,
-       hop.due_at <= now() AND e.enabled AND e.deleted_at IS NULL
-       AND (e.batch_linger_ms = 0 OR hop.due_at <= now() - e.batch_linger_ms * interval '1 ms'
+       e.enabled AND e.deleted_at IS NULL
+       AND (hop.due_at <= now() AND (e.batch_linger_ms = 0 OR hop.due_at <= now() - e.batch_linger_ms * interval '1 ms'
             OR EXISTS (SELECT FROM lanes l WHERE l.endpoint_id = hop.endpoint_id AND l.due_at <= now()
                        OFFSET e.batch_events_max - 1 LIMIT 1))
-       AND (b.endpoint_id IS NULL OR is_over(b.paused_until, greatest(b.pause_s, %(probe_s)s))
-            OR e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
-       e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.pause_s > 0 AS backs_off,
-       b.failing_since > now() - make_interval(secs => CASE WHEN b.single_delivery THEN %(alone_s)s ELSE %(spared_s)s END)
-       AS spares,
+            AND (b.endpoint_id IS NULL OR b.state = 'closed' OR is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s)))
+            OR b.state <> 'closed' AND e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
+       e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
        e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
        e.format, e.handshake, e.batch_events_max, e.batch_bytes_max,
+       e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate,
        CASE WHEN e.batch_linger_ms > 0 THEN extract(epoch FROM hop.due_at - now())::float8 + e.batch_linger_ms / 1000.0 END
        AS linger_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
            LEFT JOIN zones z ON z.id = e.zone_id
-           LEFT JOIN backoffs b ON b.endpoint_id = hop.endpoint_id
+           LEFT JOIN circuits b ON b.endpoint_id = hop.endpoint_id AND b.failures > 0
  ORDER BY hop.endpoint_id
 
 -- name: claim_parallel
 -- Claims the given number of due deliveries of each endpoint, skipping those that others are claiming. When a claim expires,
--- its delivery is due again. Claims nothing of an endpoint in backoff unless this worker probes it.
+-- its delivery is due again. Claims nothing of an endpoint whose circuit is open, unless this worker probes it.
 WITH due AS MATERIALIZED (
     SELECT found.* FROM (SELECT * FROM unnest(%(endpoints)s::bigint[], %(counts)s::bigint[]) AS u (endpoint_id, count)
                           WHERE u.endpoint_id = ANY (%(probes)s)
-                             OR NOT EXISTS (SELECT FROM backoffs b
-                                             WHERE b.endpoint_id = u.endpoint_id AND b.pause_s > 0)) AS requested,
+                             OR NOT EXISTS (SELECT FROM circuits b
+                                             WHERE b.endpoint_id = u.endpoint_id AND b.state <> 'closed')) AS requested,
         LATERAL (SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries
                   WHERE endpoint_id = requested.endpoint_id AND state = 'pending' AND NOT ordered
                     AND next_attempt_at <= now()
@@ -98,16 +96,17 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
 RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
           d.message_number, d.forced,
-          d.claim::text AS token, false AS probe, false AS spares
+          d.claim::text AS token, false AS probe
 
 -- name: take_lanes
 -- Takes the given number of due lanes of each endpoint, those that have waited longest, skipping those that others are taking
--- or marking. A taken lane is due again when its hold expires. Takes none of an endpoint in backoff unless this worker probes it.
+-- or marking. A taken lane is due again when its hold expires. Takes none of an endpoint whose
+-- circuit is open, unless this worker probes it.
 WITH due AS MATERIALIZED (
     SELECT found.* FROM (SELECT * FROM unnest(%(endpoints)s::bigint[], %(counts)s::bigint[]) AS u (endpoint_id, count)
                           WHERE u.endpoint_id = ANY (%(probes)s)
-                             OR NOT EXISTS (SELECT FROM backoffs b
-                                             WHERE b.endpoint_id = u.endpoint_id AND b.pause_s > 0)) AS requested,
+                             OR NOT EXISTS (SELECT FROM circuits b
+                                             WHERE b.endpoint_id = u.endpoint_id AND b.state <> 'closed')) AS requested,
         LATERAL (SELECT endpoint_id, stream_id FROM lanes
                   WHERE endpoint_id = requested.endpoint_id AND due_at <= now() AND expires_at <= now()
                   ORDER BY due_at LIMIT requested.count
@@ -133,7 +132,7 @@ WITH oldest AS (
       JOIN lanes l ON l.endpoint_id = requested.endpoint_id AND l.stream_id = requested.number
                   AND l.token = %(token)s,
            LATERAL (SELECT partition_id, endpoint_id, segment_id, sequence, COALESCE(lane, stream_id) AS number,
-                           is_due(next_attempt_at, NULL, attempts, retry_after_s, %(retry_s_base)s, %(retry_s_max)s)
+                           is_due(next_attempt_at, NULL, pause_s)
                            AND NOT EXISTS (SELECT FROM fanouts f
                                             WHERE f.stream_id = d.stream_id AND f.sequence < d.sequence) AS due
                       FROM deliveries d
@@ -150,7 +149,7 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
 RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
           d.message_number, d.forced,
-          d.claim::text AS token, false AS probe, false AS spares, o.place
+          d.claim::text AS token, false AS probe, o.place
 
 -- name: events
 -- Stored bytes by segment and sequence, from the segment's current partition: one look-up each, although statistics may suggest
@@ -171,6 +170,10 @@ SELECT g.id, g.uuid::text AS segment, s.name AS stream FROM segments g JOIN stre
 SELECT id, registration_id AS registration, report::text AS report, variable FROM registration_versions
  WHERE id = ANY (%(versions)s) AND (report IS NOT NULL OR variable IS NOT NULL)
 
+-- name: groups
+-- The groups of clients: an event with an audience is sent only to a client that is in one of its groups at that time.
+SELECT id, groups::text AS groups FROM clients WHERE id = ANY (%(clients)s) AND deleted_at IS NULL
+
 -- name: retained_bytes
 -- The delivery's own copy of its event, which it may have received after it was claimed; in any partition.
 SELECT payload FROM deliveries
@@ -183,18 +186,18 @@ SELECT removal_reason FROM segments WHERE id = %(segment)s
 
 -- name: write_results
 -- Results of deliveries and their attempts, written only where the claim is still held. Without an outcome nothing was sent.
--- `uncounted_attempts`: 1 if the attempt does not count.
+-- `delay_us`: the pause before the next attempt.
 WITH result AS (
     SELECT r.*, (%(tokens)s::text[])[r.token_position]::uuid AS token
       FROM unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[], %(token_positions)s::bigint[], %(states)s::text[], %(delays_us)s::bigint[],
-                  %(uncounted)s::bigint[], %(retry_after_s)s::bigint[], %(ages_us)s::bigint[], %(outcomes)s::text[],
+                  %(retry_after_s)s::bigint[], %(ages_us)s::bigint[], %(outcomes)s::text[],
                   %(statuses)s::bigint[], %(durations_ms)s::bigint[], %(urls)s::text[], %(requests)s::text[], %(responses)s::text[])
-           AS r (partition_id, endpoint_id, segment_id, sequence, token_position, state, delay_us, uncounted_attempts, retry_after_s, age_us,
+           AS r (partition_id, endpoint_id, segment_id, sequence, token_position, state, delay_us, retry_after_s, age_us,
                  outcome, status, duration_ms, url, request, response)
 ), written AS (
     UPDATE deliveries AS d
        SET state = r.state, attempts = d.attempts + CASE WHEN r.outcome IS NULL THEN 0 ELSE 1 END,
-           uncounted_attempts = d.uncounted_attempts + r.uncounted_attempts, retry_after_s = r.retry_after_s, claim = NULL,
+           retry_after_s = r.retry_after_s, pause_s = r.delay_us / 1000000.0, claim = NULL,
            next_attempt_at = now() + r.delay_us * interval '1 microsecond',
            finished_at = CASE WHEN r.state = 'pending' THEN NULL ELSE now() END,
            last_outcome = CASE WHEN r.outcome IS NULL THEN d.last_outcome ELSE NULLIF(r.outcome, 'delivered') END,
@@ -210,14 +213,15 @@ WITH result AS (
            outcome, status, duration_ms, url, request, response
       FROM written WHERE outcome IS NOT NULL AND %(store_attempts)s
 ), lost AS (
-    INSERT INTO endpoint_losses AS l (endpoint_id, kind, deliveries, first, last, since)
-    SELECT endpoint_id, 'dead_lettered', count(*), min(ARRAY[segment_id, sequence]), max(ARRAY[segment_id, sequence]), now()
+    INSERT INTO endpoint_losses AS l (endpoint_id, kind, deliveries, first, last, since, reason)
+    SELECT endpoint_id, 'dead_lettered', count(*), min(ARRAY[segment_id, sequence]), max(ARRAY[segment_id, sequence]), now(),
+           COALESCE(max(outcome), '')
       FROM written WHERE state = 'dead_lettered'
      GROUP BY endpoint_id
      ORDER BY endpoint_id
         ON CONFLICT (endpoint_id, kind) DO UPDATE
        SET deliveries = l.deliveries + excluded.deliveries, first = least(l.first, excluded.first),
-           last = greatest(l.last, excluded.last), since = COALESCE(l.since, excluded.since)
+           last = greatest(l.last, excluded.last), since = COALESCE(l.since, excluded.since), reason = excluded.reason
 )
 SELECT count(*) AS results, count(*) FILTER (WHERE state = 'dead_lettered') AS dead_lettered FROM written
 
@@ -292,10 +296,16 @@ DELETE FROM lanes l
  WHERE endpoint_id = %(endpoint)s AND expires_at <= now()
    AND NOT EXISTS (SELECT FROM deliveries d WHERE d.endpoint_id = %(endpoint)s AND d.state = 'pending' AND d.ordered)
 
+-- name: forget_throttles
+-- Deletes the throttles of endpoints without limits, and of deleted ones.
+DELETE FROM endpoint_throttles t USING endpoints e
+ WHERE e.id = t.endpoint_id AND (e.deleted_at IS NOT NULL
+                                 OR e.rate_limit IS NULL AND e.concurrency IS NULL AND e.allowed_rate IS NULL)
+
 -- name: forget_lanes
--- Deletes lanes without deliveries that release 0.1 left, and backoffs of deleted endpoints.
+-- Deletes lanes without deliveries that release 0.1 left, and circuits of deleted endpoints.
 WITH deleted AS (
-    DELETE FROM backoffs b USING endpoints e WHERE e.id = b.endpoint_id AND e.deleted_at IS NOT NULL
+    DELETE FROM circuits c USING endpoints e WHERE e.id = c.endpoint_id AND e.deleted_at IS NOT NULL
 )
 DELETE FROM lanes WHERE expires_at < now() - make_interval(secs => %(idle_s)s)
    AND (due_at IS NULL OR due_at < now() - make_interval(secs => %(idle_s)s))

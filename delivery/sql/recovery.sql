@@ -43,8 +43,8 @@ UPDATE lanes l SET touched = true, due_at = CASE WHEN l.expires_at > now() THEN 
  WHERE w.ordered AND l.endpoint_id = w.endpoint_id AND l.stream_id = COALESCE(w.lane, w.stream_id)
 
 -- name: end_pause
--- Ends the pause of an endpoint in backoff: a worker probes it at once.
-UPDATE backoffs SET paused_until = now() WHERE endpoint_id = %(endpoint_id)s AND pause_s > 0
+-- Ends the pause of an endpoint whose circuit is open: a worker probes it at once.
+UPDATE circuits SET retry_at = now() WHERE endpoint_id = %(endpoint_id)s AND state = 'open'
 
 -- name: dead_letter_groups
 -- The newest deliveries of a zone that ended in a state, before a position, by endpoint and cause, up to a number of groups;

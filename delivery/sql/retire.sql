@@ -57,10 +57,10 @@ WITH picked AS MATERIALIZED (
     RETURNING d.*
 )
 INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, lane, registrations, version_ids,
-                        state, attempts, uncounted_attempts, retry_after_s, next_attempt_at, payload, gap_first, gap_reason, created_at,
+                        state, attempts, uncounted_attempts, retry_after_s, pause_s, next_attempt_at, payload, gap_first, gap_reason, created_at,
                         last_outcome, last_status, resent_at, message_number, forced)
 SELECT %(newest)s, g.endpoint_id, g.segment_id, g.sequence, g.stream_id, g.zone_id, g.ordered, g.lane, g.registrations, g.version_ids,
-       g.state, g.attempts, g.uncounted_attempts, g.retry_after_s, g.next_attempt_at, COALESCE(g.payload, e.payload), g.gap_first, g.gap_reason,
+       g.state, g.attempts, g.uncounted_attempts, g.retry_after_s, g.pause_s, g.next_attempt_at, COALESCE(g.payload, e.payload), g.gap_first, g.gap_reason,
        g.created_at, g.last_outcome, g.last_status, g.resent_at, g.message_number, g.forced
   FROM removed g
   LEFT JOIN events e ON e.partition_id = %(partition_id)s AND e.segment_id = g.segment_id AND e.sequence = g.sequence

@@ -79,11 +79,10 @@ WITH RECURSIVE hop AS (
      WHERE hop.number < %(endpoints_max)s
 ), ahead AS MATERIALIZED (
     SELECT d.* FROM hop, LATERAL (
-        SELECT partition_id, endpoint_id, segment_id, sequence, next_attempt_at, claim, attempts, retry_after_s
-          FROM deliveries
+        SELECT partition_id, endpoint_id, segment_id, sequence, next_attempt_at, claim, pause_s FROM deliveries
          WHERE endpoint_id = hop.endpoint_id AND state = 'pending' AND NOT ordered AND next_attempt_at > now()
          ORDER BY next_attempt_at DESC LIMIT %(deliveries_max)s) AS d
-     WHERE is_due(d.next_attempt_at, d.claim, d.attempts, d.retry_after_s, %(retry_s_base)s, %(retry_s_max)s)
+     WHERE is_due(d.next_attempt_at, d.claim, d.pause_s)
         OR d.claim IS NOT NULL AND is_over(d.next_attempt_at, %(claim_s)s)
            AND NOT EXISTS (SELECT FROM callback_workers w WHERE w.id = (left(d.claim::text, 18) || '-0000-000000000000')::uuid)
 ), repaired AS (
@@ -125,15 +124,15 @@ UPDATE lanes l SET expires_at = 'epoch', due_at = now(), touched = true
 -- For a page of lanes after the given one, by their oldest deliveries: marks those that are due although their rows are missing or
 -- say otherwise, after the clock stepped back, or because release 0.1 wrote the deliveries.
 WITH RECURSIVE hop AS (
-    (SELECT endpoint_id, COALESCE(lane, stream_id) AS number, next_attempt_at, claim, attempts, retry_after_s, 1 AS n
+    (SELECT endpoint_id, COALESCE(lane, stream_id) AS number, next_attempt_at, claim, pause_s, 1 AS n
        FROM deliveries
       WHERE state = 'pending' AND ordered
         AND (endpoint_id, COALESCE(lane, stream_id)) > (%(after)s, %(after_lane)s)
       ORDER BY endpoint_id, COALESCE(lane, stream_id), sequence LIMIT 1)
     UNION ALL
-    SELECT next.endpoint_id, next.number, next.next_attempt_at, next.claim, next.attempts, next.retry_after_s, hop.n + 1
+    SELECT next.endpoint_id, next.number, next.next_attempt_at, next.claim, next.pause_s, hop.n + 1
       FROM hop, LATERAL (
-        SELECT endpoint_id, COALESCE(lane, stream_id) AS number, next_attempt_at, claim, attempts, retry_after_s
+        SELECT endpoint_id, COALESCE(lane, stream_id) AS number, next_attempt_at, claim, pause_s
           FROM deliveries
          WHERE state = 'pending' AND ordered
            AND (endpoint_id, COALESCE(lane, stream_id)) > (hop.endpoint_id, hop.number)
@@ -145,7 +144,7 @@ WITH RECURSIVE hop AS (
       FROM hop LEFT JOIN lanes r ON r.endpoint_id = hop.endpoint_id AND r.stream_id = hop.number
      WHERE r.due_at IS NULL
         OR r.expires_at <= now() AND r.due_at > now()
-           AND is_due(hop.next_attempt_at, hop.claim, hop.attempts, hop.retry_after_s, %(retry_s_base)s, %(retry_s_max)s)
+           AND is_due(hop.next_attempt_at, hop.claim, hop.pause_s)
      ORDER BY 1, 2
         ON CONFLICT (endpoint_id, stream_id) DO UPDATE SET touched = true, due_at = excluded.due_at
          WHERE l.due_at IS NULL OR l.expires_at <= now()

@@ -399,6 +399,11 @@ CALLBACK_SLOTS_NEW_ENDPOINT_MAX = 4  # until the first success; then twice as ma
 CALLBACK_SLOW_S = 2.0  # an endpoint with a longer request gets one slot until it answers
 CALLBACK_ENDPOINTS_REMEMBERED_MAX = 20_000  # recent results, in one worker; about 10 MB
 CALLBACK_TIMEOUT_S_MAX = 12.0  # one attempt, from the DNS look-up to the end of the response
+CALLBACK_OWN_TIMEOUT_S_MAX = 30  # if the endpoint has a time of its own; below CALLBACK_CLAIM_S
+CALLBACK_RATE_MIN = 0.01  # requests per second, if the endpoint has such a limit
+CALLBACK_RATE_MAX = 10_000.0  # more than a worker posts
+CALLBACK_CONCURRENCY_MAX = 1_000  # requests at a time, of all workers, if it has such a limit
+CALLBACK_THROTTLED_SCAN_S = 0.25  # between searches while such a limit withholds something
 CALLBACK_CONNECT_TIMEOUT_S_MAX = 4.0  # of the time above: DNS, TCP and TLS
 CALLBACK_BODY_S_MAX = 2.0  # for the rest of a response whose status is known
 CALLBACK_HEADERS_BYTES_MAX = 16 * 1024  # of a response
@@ -419,14 +424,27 @@ CALLBACK_SILENT_S = 4.0
 # between searches for times that a step of the clock left behind; a step noticed starts one at once
 CALLBACK_REPAIR_INTERVAL_S = 30.0
 CALLBACK_REPAIR_DELIVERIES_MAX = 1_000  # of one endpoint in one such search
-CALLBACK_FAILURES_MIN = 5  # in a row; then the endpoint as a whole backs off ...
-CALLBACK_BACKOFF_S_BASE = 1.0  # ... for half of this to all of it, then for twice as long ...
-CALLBACK_BACKOFF_S_MAX = 60.0  # ... up to this: its recovery is noticed this late
-CALLBACK_PROBE_S = 20.0  # the one request meanwhile: an attempt, and its result written
-# attempts do not count for this long while an endpoint backs off, if all were of one delivery,
-# which may be what the endpoint cannot take: about the time of its attempts
-CALLBACK_SPARED_ALONE_S = 2 * 3_600.0
-CALLBACK_SPARED_S = 3 * 24 * 3_600.0  # and if they were of several: an outage over a weekend
+CALLBACK_CIRCUIT_FAILURES = 5  # in a row; then the circuit of the endpoint opens ...
+CALLBACK_CIRCUIT_S_BASE = 1.0  # ... for half of this to all of it, then for twice as long ...
+# ... up to this: some 20 requests in the first hour of an outage, 12 in each later one
+CALLBACK_CIRCUIT_S_MAX = 300.0
+CALLBACK_PROBE_S = 40.0  # the one request meanwhile: an attempt, and its result written
+# between two announcements of an endpoint's circuit, which may open and close all the time
+CALLBACK_CIRCUIT_ANNOUNCE_S = 60.0
+# an endpoint that failed for this long without a success is disabled, unless it has a time of its
+# own: longer than the default schedule of retries
+CALLBACK_DISABLE_AFTER_S = 5 * 86_400
+CALLBACK_DISABLE_AFTER_S_MIN = 3_600  # of such a time; 0: never
+CALLBACK_DISABLE_AFTER_S_MAX = 30 * 86_400  # attempts are retained for as long
+# shares of that time after which the endpoint is announced as failing
+CALLBACK_WARNED_PERCENT = (50, 70, 90)
+# when a circuit closes, so many deliveries that failed while it was open are due at once
+CALLBACK_HASTENED_MAX = 1_000
+CALLBACK_HASTENED_LANES_MAX = 500  # the oldest deliveries of so many lanes
+# between searches for deliveries that an open circuit withheld for as long as their schedule takes
+CALLBACK_EXHAUST_INTERVAL_S = 60.0
+CALLBACK_EXHAUST_DELIVERIES_MAX = 1_000  # in one statement ...
+CALLBACK_EXHAUST_STATEMENTS_MAX = 10  # ... of which an endpoint gets so many in one search
 CALLBACK_CLAIM_DELIVERIES_MAX = 256  # one claim; about 5 ms
 CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one after the other
 CALLBACK_SECRET_CHARS_HIDDEN_MIN = 8  # a shorter header's value is left in a recorded response
@@ -459,13 +477,17 @@ CALLBACK_FLUSH_RESULTS_MAX = 200  # results in one statement
 CALLBACK_UNWRITTEN_MAX = 2_000  # results; beyond it nothing is claimed until they are written
 CALLBACK_EVENT_BYTES_CACHED_MAX = 32 * 1024 * 1024  # of events pending for many endpoints
 CALLBACK_EVENT_CACHED_BYTES = 450  # of it, that each takes in addition to its body
-CALLBACK_EVENT_CACHED_S_MAX = 30.0  # since its last use; longer than the first pauses of a retry
+CALLBACK_EVENT_CACHED_S_MAX = 30.0  # since its last use; longer than the first pause of a retry
 CALLBACK_NAMES_CACHED_MAX = 10_000  # segments' UUIDs with their streams' names; decrypted secrets
 CALLBACK_GATHER_S = 0.003  # slots freed within it are filled by one claim
 CALLBACK_STOP_S_MAX = 3.0  # a stopping worker waits this long for responses, then frees its claims
-CALLBACK_ATTEMPTS_MAX = 15  # 1.5 hours on average; then the delivery is dead-lettered
-CALLBACK_RETRY_S_BASE = 1.0  # the first pause is from 0 to this; each next bound is twice as long
-CALLBACK_RETRY_S_MAX = 3_600.0  # also of a Retry-After
+# pauses before retries, after Standard Webhooks: 75 hours; then the delivery is dead-lettered
+CALLBACK_RETRY_SCHEDULE_S = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
+CALLBACK_RETRIES_MAX = 30  # pauses in the schedule of an endpoint
+CALLBACK_RETRY_S_MAX = 86_400  # one of these pauses
+CALLBACK_RETRY_TOTAL_S_MAX = 14 * 86_400  # all of them; a backlog is not retained for longer
+CALLBACK_RETRY_JITTER = 0.5  # a pause is longer or shorter by up to this share of it
+CALLBACK_RETRY_AFTER_S_MAX = 3_600.0  # of a response's Retry-After
 CALLBACK_CANCEL_DELIVERIES_MAX = 1_000  # of a deleted endpoint in one statement
 CALLBACK_WAKE_INTERVAL_S = 0.05  # between two notifications of new deliveries, at least
 # one unit of delivery work: then the next one starts, so that a worker's tools see its work

@@ -95,11 +95,27 @@ MATCH_WORK = Counter(
     ["stream", "strategy", "work"],
 )
 CALLBACK_ATTEMPTS = Counter("eventhub_callback_attempts", "Callback attempts.", ["outcome"])
+CALLBACK_LATENCY = Histogram(
+    "eventhub_callback_latency_seconds",
+    "From the append of an event to the acknowledgement of its callback.",
+    buckets=(
+        *(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+        *(300, 1_800, 7_200, 18_000, 36_000, 86_400, 259_200),
+    ),
+)
 CALLBACK_CANCELLED = Counter(
-    "eventhub_callback_cancelled", "Deliveries cancelled because their endpoint was deleted."
+    "eventhub_callback_cancelled",
+    "Deliveries cancelled because their endpoint was deleted, or is not to get the event any more.",
 )
 CALLBACK_DEAD_LETTERED = Counter(
-    "eventhub_callback_dead_lettered", "Deliveries dead-lettered after their last attempt failed."
+    "eventhub_callback_dead_lettered", "Deliveries dead-lettered at the end of their schedule."
+)
+ENDPOINT_STATUSES = ("healthy", "failing", "disabled")
+CALLBACK_PENDING = _newest(
+    "eventhub_callback_pending", "Pending deliveries, by the status of endpoints.", ["endpoints"]
+)
+CALLBACK_DEAD = _newest(
+    "eventhub_callback_dead_letters", "Dead letters, by the status of endpoints.", ["endpoints"]
 )
 BACKLOG_DROPPED = Counter(
     "eventhub_backlog_dropped", "Deliveries dropped because a backlog passed its bound.", ["bound"]
@@ -115,7 +131,7 @@ CALLBACK_EXPIRED = Counter(
     "eventhub_callback_expired", "Deliveries not posted because their event had expired."
 )
 CALLBACK_FAILED_PROBES = Counter(
-    "eventhub_callback_failed_probes", "Failed probes of endpoints in backoff."
+    "eventhub_callback_failed_probes", "Failed probes of endpoints whose circuit is open."
 )
 CALLBACK_FREED = Counter(
     "eventhub_callback_freed", "Claims of workers without a heartbeat that were freed for others."

@@ -5,7 +5,7 @@ from typing import Any, get_args
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from eventhub.api.fields import MomentField, NameField
+from eventhub.api.fields import MomentField, NameField, WholeField
 from eventhub.api.resource import operation
 from eventhub.api.serializers import (
     AnswerSerializer,
@@ -17,10 +17,17 @@ from eventhub.base import errors, limits
 from registrations.endpoints import services
 from registrations.endpoints.credentials import KINDS
 from registrations.endpoints.delivery_fields import BATCH_COLUMNS, BatchSerializer, OrderKeyField
-from registrations.endpoints.fields import SecretField, UrlField
+from registrations.endpoints.fields import (
+    DisableAfterField,
+    RateField,
+    RetryScheduleField,
+    SecretField,
+    UrlField,
+)
 from registrations.endpoints.health import HealthState
 from registrations.endpoints.serializers import (
     AuthenticationSerializer,
+    CircuitSerializer,
     HeadersField,
     ShownAuthenticationField,
     ShownHeadersField,
@@ -52,6 +59,31 @@ _SIGNATURE = {
 
 class EndpointChangeSerializer(ModelSerializer):
     url = UrlField(help_text="An http or https URL that does not lead to a private address.")
+    retry_schedule = RetryScheduleField(
+        help_text="Pauses before the first retry, the second and so on, in seconds; null: the"
+        " default, some three days."
+    )
+    rate_limit = RateField(
+        help_text="Requests per second at most, of all workers; null: unlimited."
+    )
+    concurrency = WholeField(
+        min_value=1,
+        max_value=limits.CALLBACK_CONCURRENCY_MAX,
+        allow_null=True,
+        required=False,
+        help_text="Requests at a time at most, of all workers; null: unlimited.",
+    )
+    timeout_s = WholeField(
+        min_value=1,
+        max_value=limits.CALLBACK_OWN_TIMEOUT_S_MAX,
+        allow_null=True,
+        required=False,
+        help_text="Seconds after which a missing answer is a failure; null: 12.",
+    )
+    disable_after_s = DisableAfterField(
+        help_text="Seconds of failing without a success after which the hub disables it; 0: never;"
+        " null: the default, five days."
+    )
     order_by = OrderKeyField(required=False)
     batch = BatchSerializer(required=False, allow_null=True, source="*")
     headers = HeadersField(
@@ -68,6 +100,7 @@ class EndpointChangeSerializer(ModelSerializer):
         fields: tuple[str, ...] = (
             *("url", "description", "ordered", "order_by", "format", "batch", "signature"),
             *("handshake", "enabled", *KINDS),
+            *services.RETRIES,
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "description": {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True},
@@ -90,6 +123,7 @@ class NewEndpointSerializer(EndpointChangeSerializer):
         fields = (
             *("url", "description", "ordered", "order_by", "format", "batch", "signature"),
             *("handshake", "client", "secret", *KINDS),
+            *services.RETRIES,
         )
 
 
@@ -165,14 +199,16 @@ class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     authentication = ShownAuthenticationField(source="authentication_shown")
     tls = ShownTlsField(source="tls_shown")
     health = EndpointHealthSerializer(source="*")
+    circuit = CircuitSerializer(source="*")
     verification = EndpointVerificationSerializer(source="*")
 
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
             *("id", "client", "url", "description", "ordered", "order_by", "format", "batch"),
-            *("signature", "public_key", *KINDS, "enabled", "reason", "handshake", "verification"),
-            *("verified_at", "allowed_rate", "health", "created_at", "changed_at", "changed"),
+            *("signature", "public_key", *KINDS, *services.RETRIES, "enabled", "reason"),
+            *("handshake", "verification", "verified_at", "allowed_rate", "health", "circuit"),
+            *("created_at", "changed_at", "changed"),
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "format": _FORMAT,
@@ -210,6 +246,7 @@ class Endpoints(OwnedView):
         *("verified_at", "allowed_rate", "created_at", "changed_at"),
         *(*services.HEALTH, *services.SHOWN),
         *(f"verification_{name}" for name in services.VERIFICATION),
+        *(*services.RETRIES, *services.CIRCUIT),
     )
 
     @operation(

@@ -4,7 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from eventhub.api.fields import TextField
+from eventhub.api.fields import StrictField, TextField, WholeField
+from eventhub.base import limits
 from registrations.endpoints import secrets, services
 from registrations.endpoints.callback_url import valid_url
 from registrations.errors import RefusedAddress
@@ -29,3 +30,62 @@ class SecretField(TextField):
             return secrets.parse_secret(super().to_internal_value(data))
         except ValueError as error:
             raise serializers.ValidationError(str(error)) from None
+
+
+class RetryScheduleField(StrictField, serializers.ListField):
+    """The pauses before retries, in seconds; null: the default."""
+
+    kind = list
+    default_error_messages = {  # noqa: RUF012 (DRF's own form)
+        "invalid": "This must be a list of pauses in seconds.",
+        "max_length": "At most {max_length:,} pauses are allowed.",
+        "total": "These pauses are {total:,} s together; at most {max:,} s are allowed.",
+    }
+
+    def __init__(self, **options: Any) -> None:
+        pause = WholeField(min_value=1, max_value=limits.CALLBACK_RETRY_S_MAX)
+        bounds = {"child": pause, "max_length": limits.CALLBACK_RETRIES_MAX}
+        super().__init__(**bounds, allow_null=True, required=False, **options)
+
+    def to_internal_value(self, data: Any) -> list[int]:
+        pauses: list[int] = super().to_internal_value(data)
+        total = sum(pauses)
+        if total > limits.CALLBACK_RETRY_TOTAL_S_MAX:
+            self.fail("total", total=total, max=limits.CALLBACK_RETRY_TOTAL_S_MAX)
+        return pauses
+
+
+class RateField(StrictField, serializers.FloatField):
+    """Requests per second, a JSON number; null: unlimited."""
+
+    default_error_messages = {  # noqa: RUF012 (DRF's own form)
+        "invalid": "This must be a number.",
+        "max_value": "This may be at most {max_value:,}.",
+        "min_value": "This must be at least {min_value:,}.",
+    }
+
+    def __init__(self, **options: Any) -> None:
+        bounds = {
+            "min_value": limits.CALLBACK_RATE_MIN,
+            "max_value": limits.CALLBACK_RATE_MAX,
+        }
+        super().__init__(**bounds, allow_null=True, required=False, **options)
+
+    def to_internal_value(self, data: Any) -> float:
+        if type(data) not in (int, float):
+            self.fail("invalid")
+        return float(data)
+
+
+class DisableAfterField(WholeField):
+    """A time in seconds, 0 for never, null for the default."""
+
+    def __init__(self, **options: Any) -> None:
+        maximum = limits.CALLBACK_DISABLE_AFTER_S_MAX
+        super().__init__(min_value=0, max_value=maximum, allow_null=True, required=False, **options)
+
+    def to_internal_value(self, data: Any) -> int:
+        seconds: int = super().to_internal_value(data)
+        if 0 < seconds < limits.CALLBACK_DISABLE_AFTER_S_MIN:
+            self.fail("min_value", min_value=limits.CALLBACK_DISABLE_AFTER_S_MIN)
+        return seconds

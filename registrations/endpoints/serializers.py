@@ -1,22 +1,24 @@
-"""Serializers of the credentials of endpoints. Their secrets are never part of an answer.
-Django module.
+"""Serializers of the credentials and the circuits of endpoints. Secrets are never part of an
+answer. Django module.
 """
 
 import json
 import re
-from typing import Any
+from typing import Any, get_args
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from eventhub.api.fields import MomentField, OneOfField, StrictField, TextField
-from eventhub.api.serializers import Serializer
+from eventhub.api.serializers import AnswerSerializer, Serializer
 from eventhub.base import limits
 from eventhub.base.strict_json import printable
 from registrations.endpoints import certificates
+from registrations.endpoints.circuit import CircuitState
 from registrations.endpoints.credentials import SECRET_FIELDS
 from registrations.endpoints.fields import UrlField
 from registrations.endpoints.own_headers import InvalidHeader, check_header
+from registrations.models import Circuit
 
 _TOKEN = re.compile(r"[!-~]+")
 _REQUIRED = {
@@ -225,3 +227,24 @@ class ShownAuthenticationField(_ShownField):
 @extend_schema_field(SetTlsSerializer)
 class ShownTlsField(_ShownField):
     """The certificates."""
+
+
+class CircuitSerializer(AnswerSerializer):
+    """The circuit breaker of an endpoint."""
+
+    state = serializers.ChoiceField(choices=get_args(CircuitState), source="circuit_state")
+    failures = serializers.IntegerField(
+        source="circuit_failures", help_text="Failed attempts in a row."
+    )
+    since = MomentField(
+        source="circuit_since", allow_null=True, help_text="When it opened; null while closed."
+    )
+    next_probe_at = MomentField(
+        source="circuit_next_probe_at",
+        allow_null=True,
+        help_text="When the next request may be sent; null unless it is open.",
+    )
+
+    class Meta:
+        model = Circuit
+        fields = ("state", "failures", "since", "next_probe_at")

@@ -9,7 +9,19 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
-from django.db.models import F, Func, OuterRef, QuerySet, Subquery
+from django.db.models import (
+    Case,
+    F,
+    Func,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from eventhub.access.principal import Actor
@@ -46,6 +58,15 @@ from registrations.statements import lock_owner
 
 # The fields of an endpoint's health; all null before the first attempt.
 HEALTH = ("attempted_at", "outcome", "status", "delivered_at", "failing_since")
+# The settings of its retries and their limits; null: the default.
+RETRIES = ("retry_schedule", "rate_limit", "concurrency", "timeout_s", "disable_after_s")
+# Its circuit; an endpoint without a row is closed.
+CIRCUIT = {
+    "circuit_state": Coalesce("circuit__state", Value("closed"), output_field=TextField()),
+    "circuit_failures": Coalesce("circuit__failures", Value(0)),
+    "circuit_since": Case(When(~Q(circuit__state="closed"), then=F("circuit__opened_at"))),
+    "circuit_next_probe_at": Case(When(circuit__state="open", then=F("circuit__retry_at"))),
+}
 # The fields of its last verification; all null if none was requested.
 VERIFICATION = ("requested_at", "ended_at", "outcome", "status", "detail")
 
@@ -64,6 +85,7 @@ ENDPOINTS = Endpoint.objects.annotate(
     public_key=_public("v1a"),
     **{f"{kind}_shown": _public(kind) for kind in KINDS},
     **{name: F(f"health__{name}") for name in HEALTH},
+    **CIRCUIT,
     **{f"verification_{name}": F(f"verification__{name}") for name in VERIFICATION},
 )
 
@@ -85,6 +107,11 @@ class NewEndpoint(NamedTuple):
     batch_linger_ms: int = 0
     signature: Signature = "v1"
     handshake: Handshake = "none"
+    retry_schedule: list[int] | None = None
+    rate_limit: float | None = None
+    concurrency: int | None = None
+    timeout_s: int | None = None
+    disable_after_s: int | None = None
     secret: bytes | None = None
     credentials: Mapping[str, Any] = {}
 

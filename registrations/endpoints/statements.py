@@ -21,11 +21,14 @@ Signature = Literal["v1", "v1a", "both"]  # of a callback
 
 
 class _ChangedEndpoint(NamedTuple):
-    """A changed endpoint: its zone, and the attributes of its announcement."""
+    """A changed endpoint: its zone, the attributes of its announcement, and if the hub disabled it,
+    those of the announcement of the cause.
+    """
 
     zone_id: int
     zone: str
     attributes: dict[str, Any]
+    cause: dict[str, Any] | None = None
 
 
 class VerificationResult(NamedTuple):
@@ -70,7 +73,8 @@ async def end_verification(
 
 
 async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, reason: str) -> bool:
-    """Disable the endpoint and announce the change; return False if it is disabled or deleted.
+    """Disable the endpoint and announce the change (`endpoint.changed`) with its cause
+    (`endpoint.disabled`); return False if it is disabled or deleted.
 
     Needs a connection in autocommit mode and opens its own transaction.
     """
@@ -85,9 +89,12 @@ async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, re
 
 
 async def _announce_changed(connection: psycopg.AsyncConnection[Any], row: _ChangedEndpoint) -> str:
-    """Announce the change; return what to notify readers of after the commit."""
+    """Announce the change and its cause; return what to notify readers of after the commit."""
     change = announcement("changed", row.zone_id, row.attributes)
     appended = await announce_in(connection, zone=row.zone, announcement=change)
+    if row.cause is not None:
+        cause = Announcement("endpoint.disabled", row.cause)
+        appended = await announce_in(connection, zone=row.zone, announcement=cause)
     return append.heads_text({appended.stream_id: appended.sequence})
 
 

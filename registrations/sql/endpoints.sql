@@ -1,13 +1,26 @@
 -- Statements on endpoints that run in workers.
 
 -- name: disable
-UPDATE endpoints e SET enabled = false, reason = %(reason)s, changed_at = now()
-  FROM clients c JOIN zones z ON z.id = c.zone_id
- WHERE e.id = %(id)s AND e.enabled AND e.deleted_at IS NULL AND c.id = e.client_id
-RETURNING z.id AS zone_id, z.name AS zone,
-          json_build_object('client', c.name, 'endpoint', e.id, 'ordered', e.ordered, 'order_by', e.order_by,
-                            'format', e.format,
-                            'enabled', e.enabled, 'reason', e.reason) AS attributes
+-- `cause`: the failures because of which it is disabled, for an operational event.
+WITH disabled AS (
+    UPDATE endpoints SET enabled = false, reason = %(reason)s, changed_at = now()
+     WHERE id = %(id)s AND enabled AND deleted_at IS NULL
+    RETURNING *
+)
+SELECT z.id AS zone_id, z.name AS zone,
+       json_build_object('client', c.name, 'endpoint', e.id, 'ordered', e.ordered, 'order_by', e.order_by,
+                         'format', e.format,
+                         'enabled', e.enabled, 'reason', e.reason) AS attributes,
+       json_build_object('level', 'warning', 'client', c.name, 'endpoint', e.id, 'reason', e.reason,
+                         'failures', k.failures, 'outcome', k.outcome, 'status', k.status,
+                         'since', to_char(k.failing_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+                         'event', json_build_object('stream', s.name, 'segment', g.uuid, 'sequence', k.sequence)) AS cause
+  FROM disabled e
+  JOIN clients c ON c.id = e.client_id
+  JOIN zones z ON z.id = c.zone_id
+  LEFT JOIN circuits k ON k.endpoint_id = e.id
+  LEFT JOIN segments g ON g.id = k.segment_id
+  LEFT JOIN streams s ON s.id = g.stream_id
 
 -- name: request_verification
 INSERT INTO endpoint_verifications AS v (endpoint_id) VALUES (%(id)s)
@@ -32,7 +45,8 @@ UPDATE endpoint_verifications v SET claimed_until = now() + make_interval(secs =
   FROM chosen JOIN endpoints e ON e.id = chosen.endpoint_id JOIN zones z ON z.id = e.zone_id
  WHERE v.endpoint_id = chosen.endpoint_id
 RETURNING chosen.number, e.id, e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature,
-          e.client_id, z.name AS zone, e.format, e.handshake, e.batch_events_max, e.batch_bytes_max
+          e.client_id, z.name AS zone, e.format, e.handshake, e.batch_events_max, e.batch_bytes_max, e.retry_schedule,
+          e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate
 
 -- name: end_verification
 UPDATE endpoint_verifications
@@ -47,4 +61,5 @@ UPDATE endpoints e
  WHERE e.id = %(id)s AND e.deleted_at IS NULL AND c.id = e.client_id
 RETURNING z.id AS zone_id, z.name AS zone,
           json_build_object('client', c.name, 'endpoint', e.id, 'ordered', e.ordered, 'order_by', e.order_by, 'format', e.format,
-                            'enabled', e.enabled, 'reason', e.reason, 'verified', true) AS attributes
+                            'enabled', e.enabled, 'reason', e.reason, 'verified', true) AS attributes,
+          NULL::json AS cause

@@ -173,7 +173,7 @@ def _of_crowd(world: World, receivers: Sink, pace: Pace, dead: float) -> Reading
         took = receivers.took()
         deliveries.enable(connection, endpoints, on=False)
         connection.execute("TRUNCATE deliveries, attempts")
-        connection.execute("DELETE FROM backoffs")
+        connection.execute("DELETE FROM circuits")
     return Reading(took.requests / pace.seconds, {"endpoints_dead": float(CROWD - healthy)})
 
 

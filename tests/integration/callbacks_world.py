@@ -18,6 +18,7 @@ from psycopg import sql
 
 from delivery.callbacks.dispatcher import CallbackDispatcher, DispatcherSettings
 from delivery.partitions.create import day_partition, deliveries_partition
+from eventhub.base import limits
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog import streams
@@ -34,6 +35,7 @@ SECRET_KEY = "key-of-the-tests" * 2
 KEYRING = Keyring((SECRET_KEY,))
 SECRET = bytes(range(32))
 LOOPBACK = ("127.0.0.0/8",)
+QUICKLY = (1,) * len(limits.CALLBACK_RETRY_SCHEDULE_S)  # pauses of a second before retries
 _names = itertools.count(1)
 
 
@@ -104,6 +106,9 @@ class CallbacksWorld:
         self, url: str, *, ordered: bool = False, format: str = "native", **fields: Any
     ) -> int:
         """Create an endpoint; `fields` are further columns, such as `batch_events_max`."""
+        fields.setdefault("retry_schedule", QUICKLY)
+        if fields["retry_schedule"] is not None:
+            fields["retry_schedule"] = list(fields["retry_schedule"])
         names = "".join(f", {name}" for name in fields)
         marks = ", %s" * len(fields)
         found: int = self.one(
@@ -201,6 +206,28 @@ class CallbacksWorld:
             " ORDER BY sequence, number",
             endpoint_id,
         )
+
+    def open_circuit(self, endpoint_id: int, *, pause_s: float = 60, until: str = "now()") -> None:
+        """Insert an open circuit of the endpoint; its pause ends at the SQL expression `until`."""
+        self.sql(
+            "INSERT INTO circuits (endpoint_id, state, failures, failing_since, failed_at,"
+            " opened_at, pause_s, retry_at, retry_after_s, outcome, segment_id, sequence)"
+            f" VALUES (%s, 'open', 9, now(), now(), now(), %s, {until}, 0, 'status', 1, 1)",
+            endpoint_id,
+            pause_s,
+        )
+
+    def pass_time(self, hours: float) -> None:
+        """Let time pass for everything that the database has a time of."""
+        shift = f"- interval '{hours} hours'"
+        self.sql(f"UPDATE deliveries SET created_at = created_at {shift},"
+                 f" next_attempt_at = next_attempt_at {shift}"
+                 " WHERE state = 'pending' AND claim IS NULL")  # fmt: skip
+        self.sql(f"UPDATE circuits SET failing_since = failing_since {shift},"
+                 f" failed_at = failed_at {shift}, opened_at = opened_at {shift},"
+                 f" retry_at = retry_at {shift}, recorded_at = recorded_at {shift}")  # fmt: skip
+        self.sql(f"UPDATE endpoints SET changed_at = changed_at {shift}")
+        self.sql(f"UPDATE lanes SET due_at = due_at {shift} WHERE expires_at <= now()")
 
     def settle(self, endpoint_id: int, count: int) -> None:
         """Wait until this many deliveries of the endpoint have ended."""

@@ -125,13 +125,13 @@ def test_dead_letters_are_announced_counted_and_listed(
     zone.emit("orders", [EVENT] * 50)
 
     def last_attempt() -> bool:
-        """Skip the hours of earlier attempts and the backoff; return True once all have failed."""
+        """Skip earlier attempts and the open circuit; return True once all have failed."""
         hub.sql(
-            "UPDATE deliveries SET attempts = 14, uncounted_attempts = 0, next_attempt_at = now()"
+            "UPDATE deliveries SET attempts = 9, next_attempt_at = now()"
             " WHERE endpoint_id = %s AND state = 'pending' AND claim IS NULL",
             endpoint,
         )
-        hub.sql("DELETE FROM backoffs WHERE endpoint_id = %s", endpoint)
+        hub.sql("DELETE FROM circuits WHERE endpoint_id = %s", endpoint)
         return len(dead_letters(zone)) == 50
 
     wait_for(last_attempt, "the last attempts to fail")

@@ -170,10 +170,10 @@ def test_force_ends_the_pause_of_a_failing_endpoint(zone: LiveZone, sink: Sink) 
     shop = Shop(zone, sink)
     sink.answer = lambda _called: (500, {})
     shop.emit(8)
-    paused = "SELECT count(*) FROM backoffs WHERE endpoint_id = %s AND pause_s > 0"
-    until(lambda: zone.hub.sql(paused, shop.endpoint) == [(1,)], "the backoff")
+    paused = "SELECT count(*) FROM circuits WHERE endpoint_id = %s AND state = 'open'"
+    until(lambda: zone.hub.sql(paused, shop.endpoint) == [(1,)], "the circuit to open")
     zone.hub.sql(
-        "UPDATE backoffs SET pause_s = 3000, paused_until = now() + interval '3000 s'"
+        "UPDATE circuits SET pause_s = 3000, retry_at = now() + interval '3000 s'"
         " WHERE endpoint_id = %s",
         shop.endpoint,
     )

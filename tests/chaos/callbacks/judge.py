@@ -15,8 +15,9 @@ from tests.chaos.hub import HubUnderTest
 from tests.chaos.judge import shorten
 from tests.chaos.until import NeverCame, until_true
 
-# the longest time without an arrival while deliveries are expected: longer than claims and backoffs
-STILL_S = 90.0
+# the longest time without an arrival while deliveries are expected: longer than claims, and than
+# the pauses of a circuit
+STILL_S = 330.0
 DRAIN_S = 1_200.0
 AWAY_S = 60.0
 

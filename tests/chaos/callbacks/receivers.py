@@ -15,6 +15,7 @@ from tests.chaos.hub import HubUnderTest
 from tests.integration.up_process import HOME
 
 SINKS = "127.0.0.1"  # where the hub may call
+RETRY_SCHEDULE = [1, 2, 4, 8, 16, *[30] * 25]  # longer than a run, without the default's hours
 
 
 class Endpoint(NamedTuple):
@@ -62,7 +63,11 @@ async def create_endpoints(
     ids: dict[str, int] = {}
     known: dict[str, Any] = {}
     for name, endpoint in endpoints.items():
-        body = {"url": f"{sink_url}/e/{name}", "ordered": endpoint.ordered}
+        body = {
+            "url": f"{sink_url}/e/{name}",
+            "ordered": endpoint.ordered,
+            "retry_schedule": RETRY_SCHEDULE,
+        }
         made = await ask(http, "POST", f"{url}/v1/endpoints", body)
         ids[name] = made["id"]
         known[name] = {"secret": made["secret"], "mood": endpoint.mood._asdict()}

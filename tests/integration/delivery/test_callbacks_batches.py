@@ -97,7 +97,7 @@ async def test_the_answer_may_refuse_single_events(world: CallbacksWorld) -> Non
             await until(lambda: world.count("delivered") == 5)
     assert [numbers(each) for each in sink.posted] == [[1, 2, 3, 4, 5], [1]]
     assert world.outcomes(endpoint)[:2] == [(1, "status", 500), (2, "delivered", 204)]
-    assert world.sql("SELECT count(*) FROM backoffs") == [(0,)]
+    assert world.sql("SELECT count(*) FROM circuits WHERE failures > 0") == [(0,)]
 
 
 async def test_a_failed_request_is_repeated_in_smaller_batches_until_the_poison_is_alone(
@@ -184,7 +184,7 @@ async def test_a_failing_endpoint_gets_few_requests_however_many_events_are_in_t
         endpoint = world.endpoint(sink.url, ordered=ordered, batch_events_max=50)
         world.deliver(world.events(200), endpoint)
         async with draining(world):
-            await until(lambda: bool(world.sql("SELECT 1 FROM backoffs WHERE pause_s > 0")), 40)
+            await until(lambda: bool(world.sql("SELECT 1 FROM circuits WHERE state = 'open'")), 40)
             sink.script = lambda _: OK
             await until(lambda: world.count("delivered") == 200, 40)
     failures = sum(each[1] == "status" for each in world.outcomes(endpoint))

@@ -14,6 +14,7 @@ from eventhub.base import limits
 from registrations.endpoints.secrets import secret_text
 from tests.integration.callbacks_world import (
     OK,
+    QUICKLY,
     SECRET,
     CallbacksWorld,
     Posted,
@@ -179,7 +180,7 @@ async def test_a_delivery_is_dead_lettered_after_its_last_attempt(world: Callbac
     async with receiver(lambda _: answer("500 Oops")) as sink:
         endpoint = world.endpoint(sink.url, ordered=True)
         world.deliver(world.events(2), endpoint)
-        world.sql("UPDATE deliveries SET attempts = %s", limits.CALLBACK_ATTEMPTS_MAX - 1)
+        world.sql("UPDATE deliveries SET attempts = %s", len(QUICKLY))
         async with draining(world):
             await until(lambda: world.states(endpoint) == ["dead_lettered"] * 2)
     assert len(sink.posted) == 2  # a dead letter does not hold its lane

@@ -76,19 +76,13 @@ async def test_an_event_that_expires_while_its_lane_waits_is_not_posted(
 async def test_a_probe_with_an_expired_event_is_repeated_with_another(
     world: CallbacksWorld,
 ) -> None:
-    """Events that expire during a backoff say nothing about the endpoint, and delay nothing."""
+    """Events that expire while a circuit is open say nothing of the endpoint, and delay nothing."""
     over = world.events(3, expires_at_us=in_us(-1))
     async with receiver() as sink:
         for ordered in (False, True):
             endpoint = world.endpoint(sink.url, ordered=ordered)
             world.deliver(over, endpoint)
-            world.sql(
-                "INSERT INTO backoffs (endpoint_id, failures, failing_since, single_delivery,"
-                " segment_id, sequence,"
-                " retry_after_s, pause_s, paused_until) VALUES (%s, 9, now(), false, 1, 1, 0,"
-                " 60, now())",
-                endpoint,
-            )
+            world.open_circuit(endpoint)
             world.deliver(world.events(3, stream_id=over.stream_id), endpoint)
             async with draining(world):
                 done = ["expired"] * 3 + ["delivered"] * 3
@@ -104,13 +98,7 @@ async def test_many_expired_events_of_an_unavailable_endpoint_delay_nothing(
     async with receiver() as sink:
         endpoint = world.endpoint(sink.url, ordered=ordered)
         world.deliver(over, endpoint)
-        world.sql(
-            "INSERT INTO backoffs (endpoint_id, failures, failing_since, single_delivery,"
-            " segment_id, sequence,"
-            " retry_after_s, pause_s, paused_until) VALUES (%s, 9, now(), false, 1, 1, 0, 60,"
-            " now())",
-            endpoint,
-        )
+        world.open_circuit(endpoint)
         world.deliver(world.events(1, stream_id=over.stream_id), endpoint)
         async with draining(world):
             await until(lambda: "delivered" in world.states(endpoint), 5)

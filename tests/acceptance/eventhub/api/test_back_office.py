@@ -49,9 +49,9 @@ def zone(hub: LiveHub) -> Iterator[LiveZone]:
     )
     assert hub.operate("POST", "/v1/jobs/audit/runs", {}).status < 300
     hub.sql(
-        "INSERT INTO backoffs (endpoint_id, failures, failing_since, single_delivery,"
-        " segment_id, sequence, retry_after_s,"
-        " pause_s, paused_until) SELECT id, 3, now(), true, 1, 1, 0, 0, now() FROM endpoints"
+        "INSERT INTO circuits (endpoint_id, failures, failing_since, failed_at, pause_s, retry_at,"
+        " retry_after_s, outcome, segment_id, sequence)"
+        " SELECT id, 3, now(), now(), 1, now(), 0, 'status', 1, 1 FROM endpoints"
     )
     hub.sql(
         "INSERT INTO archive_attempts (segment_id, attempts, reason, retry_at)"

@@ -48,9 +48,9 @@ async def test_deliveries_do_not_wait_for_the_clock_to_come_back(
     world: CallbacksWorld, ordered: bool
 ) -> None:
     """Those never tried, those between two tries, those that a dead worker holds, with or without a
-    sign of its life, those of an endpoint that backs off; what an answer asked for is kept."""
+    sign of its life, those of an open circuit; what an answer asked for is kept."""
     async with receiver() as sink:
-        kinds = ("new", "tried", "claimed", "held", "backs off", "asked")
+        kinds = ("new", "tried", "claimed", "held", "circuit open", "asked")
         endpoints = {kind: world.endpoint(sink.url, ordered=ordered) for kind in kinds}
         for kind, endpoint in endpoints.items():
             sent = world.events(40)
@@ -63,18 +63,12 @@ async def test_deliveries_do_not_wait_for_the_clock_to_come_back(
                 )
         world.sql(f"UPDATE deliveries SET next_attempt_at = {SHIFTED}")
         more = (
-            "UPDATE deliveries SET attempts = 3, retry_after_s = %s, next_attempt_at = {}"
+            "UPDATE deliveries SET attempts = 3, pause_s = %s, next_attempt_at = {}"
             " WHERE endpoint_id = %s"
         )
         world.sql(more.format(SHIFTED), None, endpoints["tried"])
         world.sql(more.format("now() + interval '1000 s'"), 1_200, endpoints["asked"])
-        world.sql(
-            "INSERT INTO backoffs (endpoint_id, failures, failing_since, single_delivery,"
-            " segment_id, sequence,"
-            f" retry_after_s, pause_s, paused_until) VALUES (%s, 9, {SHIFTED}, false, 1, 1, 0,"
-            f" 8, {SHIFTED})",
-            endpoints["backs off"],
-        )
+        world.open_circuit(endpoints["circuit open"], pause_s=8, until=SHIFTED)
         async with draining(world):
             await until(lambda: world.count("delivered") == 200, 20)
         assert world.states(endpoints["asked"]) == ["pending"] * 40
@@ -90,9 +84,8 @@ async def test_many_endpoints_are_examined_in_batches_while_their_worker_is_aliv
     monkeypatch.setattr(limits, "CALLBACK_SCAN_ENDPOINTS_MAX", 20)
     monkeypatch.setattr(limits, "STATEMENT_TIMEOUT_S_MAX", 2)
     world.sql(
-        "CREATE OR REPLACE FUNCTION is_due(next_attempt_at timestamptz, claim uuid, attempts int,"
-        " retry_after_s int, pause_s_base float8, pause_s_max float8) RETURNS boolean LANGUAGE sql"
-        " AS 'SELECT false FROM pg_sleep(0.03)'"
+        "CREATE OR REPLACE FUNCTION is_due(next_attempt_at timestamptz, claim uuid, pause_s float8)"
+        " RETURNS boolean LANGUAGE sql AS 'SELECT false FROM pg_sleep(0.03)'"
     )
     sent = world.events(1)
     for _ in range(100):

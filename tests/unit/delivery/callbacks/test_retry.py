@@ -14,7 +14,8 @@ from delivery.callbacks.retry import (
 from eventhub.base import limits
 from eventhub.base.clock import ManualClock
 
-LAST = limits.CALLBACK_ATTEMPTS_MAX
+SCHEDULE = limits.CALLBACK_RETRY_SCHEDULE_S
+LAST = len(SCHEDULE) + 1
 FAILED = ("status", "redirect", "timeout", "refused_address", "unknown_host", "connection", "tls")
 
 
@@ -47,25 +48,38 @@ def test_every_failure_is_retried(outcome: str) -> None:
     assert decide(AttemptOutcome(outcome), 1, Random(1)).state == "pending"
 
 
-@pytest.mark.parametrize(
-    ("number", "bound_s"), [(1, 1), (2, 2), (3, 4), (10, 512), (12, 2048), (13, 3600), (14, 3600)]
-)
-def test_backoff_has_full_jitter_up_to_a_bound_that_doubles(number: int, bound_s: int) -> None:
+def pauses(number: int, outcome: AttemptOutcome, schedule: list[int] | None = None) -> list[float]:
     random = Random(number)
-    pauses = [decide(AttemptOutcome("timeout"), number, random).delay_s for _ in range(2_000)]
-    assert 0 <= min(pauses) < bound_s * 0.01
-    assert bound_s * 0.99 < max(pauses) <= bound_s
-    assert bound_s * 0.45 < sum(pauses) / len(pauses) < bound_s * 0.55
+    return [decide(outcome, number, random, schedule).delay_s for _ in range(2_000)]
+
+
+@pytest.mark.parametrize("number", range(1, LAST))
+def test_a_pause_is_random_around_the_one_of_the_schedule(number: int) -> None:
+    bound_s = SCHEDULE[number - 1]
+    found = pauses(number, AttemptOutcome("timeout"))
+    assert 0.5 * bound_s <= min(found) < 0.51 * bound_s
+    assert 1.49 * bound_s < max(found) <= 1.5 * bound_s
+    assert 0.97 * bound_s < sum(found) / len(found) < 1.03 * bound_s
+
+
+def test_the_default_schedule_takes_three_days_and_never_less_than_36_hours() -> None:
+    hours = sum(SCHEDULE) / 3_600
+    assert 72 < hours < 80
+    assert hours * (1 - limits.CALLBACK_RETRY_JITTER) > 36
+
+
+def test_an_endpoint_has_a_schedule_of_its_own() -> None:
+    failed = AttemptOutcome("status", 500)
+    assert 50 <= min(pauses(2, failed, [1, 100])) <= max(pauses(2, failed, [1, 100])) <= 150
+    assert decide(failed, 3, Random(1), [1, 100]).state == "dead_lettered"
+    assert decide(failed, 1, Random(1), []).state == "dead_lettered"
+    assert decide(failed, 1, Random(1), None).state == "pending"
 
 
 def test_retry_after_never_makes_a_pause_shorter() -> None:
-    random = Random(3)
-    pauses = [
-        decide(AttemptOutcome("status", 503, retry_after_s=1), 12, random).delay_s
-        for _ in range(2_000)
-    ]
-    assert min(pauses) == 1
-    assert max(pauses) > 2_000
+    found = pauses(2, AttemptOutcome("status", 503, retry_after_s=300))
+    assert min(found) == 300
+    assert max(found) > 440
 
 
 def test_gone_keeps_the_delivery_pending_and_disables_the_endpoint() -> None:

@@ -1,5 +1,5 @@
-"""The backoff of endpoints that fail as a whole: what they cost, and what is delivered when they
-recover.
+"""The circuit breakers of endpoints that fail as a whole: what they cost, and what is delivered
+when they recover.
 
 The story: 300 deliveries pending for an endpoint that answered 500 at once made 1,667 requests in
 20 s, and each of them used up its own attempts.
@@ -7,7 +7,6 @@ The story: 300 deliveries pending for an endpoint that answered 500 at once made
 
 import asyncio
 import time
-from collections import Counter
 
 import pytest
 
@@ -29,7 +28,7 @@ STREAMS = 10
 
 @pytest.fixture(autouse=True)
 def lowered_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 0.2)
+    monkeypatch.setattr(limits, "CALLBACK_CIRCUIT_S_BASE", 0.2)
     monkeypatch.setattr(limits, "CALLBACK_SCAN_INTERVAL_S", 0.1)
 
 
@@ -41,17 +40,18 @@ def add_deliveries(world: CallbacksWorld, url: str, *, ordered: bool) -> int:
     return endpoint
 
 
-def pause_s(world: CallbacksWorld, endpoint: int) -> float:
-    """Return the pause of the endpoint's backoff."""
-    found = world.sql("SELECT pause_s FROM backoffs WHERE endpoint_id = %s", endpoint)
-    return float(found[0][0]) if found else 0.0
-
-
-def fail_counted(world: CallbacksWorld, endpoint: int) -> list[int]:
+def circuit(world: CallbacksWorld, endpoint: int) -> tuple[str, int, float]:
+    """Return the state of an endpoint's circuit, its failures in a row and its pause."""
     rows = world.sql(
-        "SELECT attempts - uncounted_attempts FROM deliveries WHERE endpoint_id = %s", endpoint
+        "SELECT state, failures, pause_s FROM circuits WHERE endpoint_id = %s", endpoint
     )
-    return [count for (count,) in rows]
+    return (rows[0][0], rows[0][1], rows[0][2]) if rows else ("closed", 0, 0.0)
+
+
+def pause_s(world: CallbacksWorld, endpoint: int) -> float:
+    """Return the pause of the endpoint's circuit; 0 while it is closed."""
+    state, _, pause = circuit(world, endpoint)
+    return 0.0 if state == "closed" else pause
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -62,8 +62,7 @@ async def test_a_failing_endpoint_costs_a_few_requests_and_its_backlog_drains_on
         endpoint = add_deliveries(world, sink.url, ordered=ordered)
         async with draining(world), draining(world):
             await until(lambda: pause_s(world, endpoint) >= 1.6)  # three probes failed
-            assert len(sink.posted) <= 2 * (limits.CALLBACK_FAILURES_MIN + STREAMS) + 4
-            assert max(fail_counted(world, endpoint)) <= limits.CALLBACK_FAILURES_MIN
+            assert len(sink.posted) <= 2 * (limits.CALLBACK_CIRCUIT_FAILURES + STREAMS) + 4
             failed, answered_s = len(sink.posted), time.monotonic()
             sink.script = lambda _: OK
             await until(lambda: world.states(endpoint) == ["delivered"] * WAITING)
@@ -77,10 +76,10 @@ async def test_a_failing_endpoint_costs_a_few_requests_and_its_backlog_drains_on
             assert own == sorted(own, key=lambda id: int(id.split("_")[2]))
 
 
-async def test_a_backoff_survives_the_workers_and_is_shared_by_all(
+async def test_an_open_circuit_survives_the_workers_and_is_shared_by_all(
     world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 60.0)
+    monkeypatch.setattr(limits, "CALLBACK_CIRCUIT_S_BASE", 60.0)
     async with receiver(lambda _: FAILS) as sink, receiver() as healthy:
         endpoint = add_deliveries(world, sink.url, ordered=False)
         async with draining(world):
@@ -93,64 +92,17 @@ async def test_a_backoff_survives_the_workers_and_is_shared_by_all(
         assert len(sink.posted) == seen
 
 
-async def test_attempts_do_not_count_while_the_endpoint_backs_off(
-    world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Three deliveries with one attempt left but one stay pending through twelve probes."""
-    monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 0.01)
-    monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_MAX", 0.05)
-    monkeypatch.setattr(limits, "CALLBACK_RETRY_S_BASE", 0.01)
-    monkeypatch.setattr(limits, "CALLBACK_ATTEMPTS_MAX", 7)
-    async with receiver(lambda _: FAILS) as sink:
-        endpoint = world.endpoint(sink.url)
-        world.deliver(world.events(3), endpoint)
-        async with draining(world):
-            await until(lambda: len(sink.posted) >= 8 + 12)
-            assert world.states(endpoint) == ["pending"] * 3
-            sink.script = lambda _: OK
-            await until(lambda: world.states(endpoint) == ["delivered"] * 3)
-    tries = Counter(sink.ids())
-    rows = world.sql("SELECT attempts FROM deliveries ORDER BY sequence")
-    assert sorted(count for (count,) in rows) == sorted(tries.values())
-    numbers = world.sql("SELECT count(*), count(DISTINCT (sequence, number)) FROM attempts")
-    assert numbers == [(len(sink.posted), len(sink.posted))]
-
-
-async def test_an_event_that_an_endpoint_rejects_delays_only_its_own_lane(
-    world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """But not for ever: after some hours without another failure its attempts count."""
-    monkeypatch.setattr(limits, "CALLBACK_RETRY_S_BASE", 0.01)
-    monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_BASE", 0.01)
-    monkeypatch.setattr(limits, "CALLBACK_BACKOFF_S_MAX", 0.05)
-    monkeypatch.setattr(limits, "CALLBACK_SPARED_ALONE_S", 1.0)
-    monkeypatch.setattr(limits, "CALLBACK_SCAN_INTERVAL_S", 0.05)
-    poison = world.events(3)
-
-    def refuses(posted: Posted) -> bytes:
-        _, segment, sequence, _ = posted.headers["webhook-id"].split("_")
-        bad = segment == poison.segment.replace("-", "") and sequence == "1"
-        return FAILS if bad else OK
-
-    async with receiver(refuses) as sink, draining(world):
-        lanes = world.endpoint(sink.url, ordered=True)
-        world.deliver(poison, lanes)
-        world.deliver(world.events(30), lanes)
-        await until(lambda: world.states(lanes).count("delivered") >= 30)
-        await until(lambda: sorted(world.states(lanes)) == ["dead_lettered"] + ["delivered"] * 32)
-
-
 async def test_the_whole_endpoint_obeys_retry_after(world: CallbacksWorld) -> None:
     async with receiver(lambda _: answer("429 Slow Down", "Retry-After: 1200")) as sink:
         endpoint = add_deliveries(world, sink.url, ordered=False)
         async with draining(world):
             await until(lambda: pause_s(world, endpoint) > 0)
-    [(left,)] = world.sql("SELECT extract(epoch FROM paused_until - now()) FROM backoffs")
+    [(left,)] = world.sql("SELECT extract(epoch FROM retry_at - now()) FROM circuits")
     assert 1_100 < left <= 1_200
     assert len(sink.posted) < 20
 
 
-async def test_an_endpoint_that_is_changed_while_it_backs_off_is_called_at_once(
+async def test_an_endpoint_that_is_changed_while_its_circuit_is_open_is_called_at_once(
     world: CallbacksWorld,
 ) -> None:
     """Its old URL had sent a Retry-After of an hour, and the new one was not called before."""
@@ -163,7 +115,7 @@ async def test_an_endpoint_that_is_changed_while_it_backs_off_is_called_at_once(
         await until(lambda: len(new.posted) > WAITING / 2, 10)
 
 
-async def test_a_healthy_endpoint_that_refuses_one_in_five_never_backs_off(
+async def test_the_circuit_of_a_healthy_endpoint_that_refuses_one_in_five_stays_closed(
     world: CallbacksWorld,
 ) -> None:
     numbers = iter(range(10_000))
