@@ -227,7 +227,9 @@ def test_a_replay_is_previewed_started_paused_and_completes(desk: Desk, shop: Sh
 
 
 def test_a_mistake_in_a_replay_is_shown_at_its_field(desk: Desk, shop: Shop) -> None:
-    page = desk.open(f"replays/new?endpoint={shop.endpoint}&stream=orders&from=nothing:1", "New replay")
+    page = desk.open(
+        f"replays/new?endpoint={shop.endpoint}&stream=orders&from=nothing:1", "New replay"
+    )
     desk.button("Preview").click()
     expect(page.get_by_label("From: cursor")).to_have_attribute("aria-invalid", "true")
     desk.open("replays/999999", "Replay 999999")
