@@ -18,6 +18,11 @@ PAGES = {
     "groups": "Groups",
     "endpoints": "Endpoints",
     "deliveries": "Deliveries",
+    "deliveries?stream=orders&status=500": "Deliveries",
+    "dead-letters": "Dead letters",
+    "replays": "Replays",
+    "replays/new?stream=orders&language=predicate&filter=(> n 0)": "New replay",
+    "replays/new?source=deliveries&outcome=status&status=500": "New replay",
     "streams": "Streams",
     "streams/orders/events": "orders",
     "streams/orders/live?from=oldest": "orders",
@@ -139,8 +144,9 @@ def test_keys_lead_everywhere(desk: Desk) -> None:
     page = desk.open("overview", "Overview")
     for key, heading in (("l", "Live events"), ("s", "Streams"), ("t", "Types"), ("h", "Channels"),
                          ("f", "Filters"), ("r", "Registrations"), ("p", "Groups"),
-                         ("e", "Endpoints"), ("d", "Deliveries"), ("c", "Clients"),
-                         ("q", "Storage"), ("j", "Jobs"), ("o", "Overview")):  # fmt: skip
+                         ("e", "Endpoints"), ("d", "Deliveries"), ("x", "Dead letters"),
+                         ("y", "Replays"), ("c", "Clients"), ("q", "Storage"), ("j", "Jobs"),
+                         ("o", "Overview")):  # fmt: skip
         page.keyboard.type(f"g{key}")
         expect(desk.heading(heading)).to_be_visible()
     page.keyboard.press("?")
