@@ -8,7 +8,7 @@ const FEATURES = [
   ["channels", "clients", "matchIndex", "overview", "storage", "streams", "types"],
   ["endpoints", "events", "groups", "jobs", "segments"],
   ["audit", "deliveries", "filters", "interest", "retention"],
-  ["explain", "state"],
+  ["deadLetters", "explain", "replays", "state"],
   ["eventDetail"],
   ["dryRun", "listening"],
   ["backtest", "history", "registrations"],

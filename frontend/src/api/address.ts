@@ -14,6 +14,15 @@ export function numberAt(search: URLSearchParams, name: string, faults: Faults):
   return found;
 }
 
+/** Read a time, in RFC 3339, from the address; undefined if it is missing or a fault. */
+export function timeAt(search: URLSearchParams, name: string, faults: Faults): string | undefined {
+  const text = search.get(name) ?? "";
+  if (text === "") return undefined;
+  const readable = /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text));
+  if (!readable) faults[name] = "Not a time as 2026-11-25T08:00:00Z.";
+  return readable ? text : undefined;
+}
+
 export function numberIn(text: string): number | undefined {
   const found = /^[0-9]+$/.test(text) ? Number(text) : 0;
   return found >= 1 && found <= NUMBER_MAX ? found : undefined;

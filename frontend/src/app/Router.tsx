@@ -32,6 +32,13 @@ const pages = [
     path: "deliveries",
     lazy: async () => ({ Component: (await import("../pages/DeliveriesPage")).DeliveriesPage }),
   },
+  {
+    path: "dead-letters",
+    lazy: async () => ({ Component: (await import("../pages/DeadLettersPage")).DeadLettersPage }),
+  },
+  { path: "replays", lazy: async () => ({ Component: (await import("../pages/ReplaysPage")).ReplaysPage }) },
+  { path: "replays/new", lazy: async () => ({ Component: (await import("../pages/NewReplayPage")).NewReplayPage }) },
+  { path: "replays/:replay", lazy: async () => ({ Component: (await import("../pages/ReplayPage")).ReplayPage }) },
 ];
 
 const router = createBrowserRouter(

@@ -8,6 +8,8 @@ import {
   IconFolders,
   IconKey,
   IconListSearch,
+  IconMailOff,
+  IconRepeat,
   IconSend,
   IconStack2,
   IconTags,
@@ -47,6 +49,8 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
     pages: [
       { path: "endpoints", label: "Endpoints", icon: IconWebhook, key: "e" },
       { path: "deliveries", label: "Deliveries", icon: IconSend, key: "d" },
+      { path: "dead-letters", label: "Dead letters", icon: IconMailOff, key: "x" },
+      { path: "replays", label: "Replays", icon: IconRepeat, key: "y" },
     ],
   },
   {

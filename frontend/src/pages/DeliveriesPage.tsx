@@ -37,7 +37,7 @@ export function DeliveriesPage() {
         size="xl"
         onClose={() => setSearch(opening(search, undefined), { replace: true })}
       >
-        {(delivery) => <DeliveryDetail zone={zone} id={delivery} />}
+        {(delivery) => <DeliveryDetail key={delivery} zone={zone} id={delivery} />}
       </Side>
     </>
   );

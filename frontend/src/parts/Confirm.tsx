@@ -8,6 +8,7 @@ interface Props {
   title: string;
   about: ReactNode;
   action: string;
+  harmless?: boolean; // nothing is lost by it
   dismiss?: string; // label of the cancel button
   busy: boolean;
   ready?: boolean; // the action may be confirmed
@@ -17,8 +18,8 @@ interface Props {
   onClose: () => void;
 }
 
-/** The confirmation of an irreversible action. */
-export function Confirm({ opened, title, about, action, dismiss = "Cancel", busy, ready = true, children, error, onConfirm, onClose }: Props) {
+/** The confirmation of an action, irreversible ones in red. */
+export function Confirm({ opened, title, about, action, harmless = false, dismiss = "Cancel", busy, ready = true, children, error, onConfirm, onClose }: Props) {
   return (
     <Modal opened={opened} onClose={onClose} title={title} closeButtonProps={{ "aria-label": "Close" }} centered>
       <Stack gap="md">
@@ -31,7 +32,7 @@ export function Confirm({ opened, title, about, action, dismiss = "Cancel", busy
           <Button variant="default" onClick={onClose}>
             {dismiss}
           </Button>
-          <Button color="red" loading={busy} disabled={!ready} onClick={onConfirm} data-autofocus={children === undefined || undefined}>
+          <Button color={harmless ? undefined : "red"} loading={busy} disabled={!ready} onClick={onConfirm} data-autofocus={children === undefined || undefined}>
             {action}
           </Button>
         </Group>

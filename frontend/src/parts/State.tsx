@@ -28,6 +28,7 @@ const TONES: Record<string, string> = {
   ended: "bad",
   queued: "slow",
   running: "busy",
+  paused: "slow",
   completed: "good",
   interrupted: "slow",
   problems: "bad",

@@ -1,16 +1,17 @@
-import { Accordion, Group, Text } from "@mantine/core";
+import { Collapse, Group, Text, Timeline, UnstyledButton } from "@mantine/core";
+import { IconCheck, IconChevronDown, IconChevronRight, IconX } from "@tabler/icons-react";
+import { useState } from "react";
 
 import { outcomeOf } from "../endpoints/endpoints";
 import { Moment } from "../../parts/Moment";
 import { State } from "../../parts/State";
-import { visible, whole } from "../../parts/text";
+import { duration, visible, whole } from "../../parts/text";
 import type { Attempt } from "./deliveries";
 import classes from "./Attempts.module.css";
 
-/** The attempts of a delivery with request and response, newest first; the newest is expanded. */
+/** The attempts of a delivery as a timeline, newest first. Each expands to its request and response; the newest is expanded. */
 export function Attempts({ attempts }: { attempts: Attempt[] }) {
-  const newest = attempts[0];
-  if (newest === undefined) {
+  if (attempts.length === 0) {
     return (
       <Text size="sm" c="dimmed">
         None yet.
@@ -18,27 +19,53 @@ export function Attempts({ attempts }: { attempts: Attempt[] }) {
     );
   }
   return (
-    <Accordion variant="contained" defaultValue={String(newest.number)}>
-      {attempts.map((each) => (
-        <Accordion.Item key={each.number} value={String(each.number)}>
-          <Accordion.Control>
-            <Group gap="sm">
-              <Text fw={600} size="sm">
-                Attempt {each.number}
-              </Text>
-              <State state={each.outcome === "delivered" ? "delivered" : "failed"} label={outcomeOf(each)} />
-              <Text size="sm" c="dimmed" className="number">
-                <Moment at={each.at} />, {whole(each.duration_ms)} ms
-              </Text>
-            </Group>
-          </Accordion.Control>
-          <Accordion.Panel>
-            <Part title={`Request to ${visible(each.url)}`} text={each.request} />
-            <Part title="Response" text={each.response} />
-          </Accordion.Panel>
-        </Accordion.Item>
+    <Timeline bulletSize={22} lineWidth={2} className={classes.timeline}>
+      {attempts.map((each, index) => (
+        <Timeline.Item
+          key={each.number}
+          classNames={{ itemBullet: classes.bullet }}
+          data-outcome={isGood(each) ? "good" : "bad"}
+          bullet={isGood(each) ? <IconCheck size={13} aria-hidden /> : <IconX size={13} aria-hidden />}
+        >
+          <OneAttempt attempt={each} before={attempts[index + 1]} opened={index === 0} />
+        </Timeline.Item>
       ))}
-    </Accordion>
+    </Timeline>
+  );
+}
+
+interface OneProps {
+  attempt: Attempt;
+  before: Attempt | undefined; // the attempt before it
+  opened: boolean;
+}
+
+function OneAttempt({ attempt, before, opened }: OneProps) {
+  const [shown, setShown] = useState(opened);
+  const Chevron = shown ? IconChevronDown : IconChevronRight;
+  return (
+    <>
+      <UnstyledButton className={classes.control} aria-expanded={shown} onClick={() => setShown(!shown)}>
+        <Group gap="sm">
+          <Text fw={600} size="sm">
+            Attempt {attempt.number}
+          </Text>
+          <State state={isGood(attempt) ? "delivered" : "failed"} label={outcomeOf(attempt)} />
+          <Text size="sm" c="dimmed" className="number">
+            <Moment at={attempt.at} />, {whole(attempt.duration_ms)} ms{before !== undefined && `, ${pauseText(before, attempt)}`}
+          </Text>
+          <Chevron size={16} aria-hidden />
+        </Group>
+      </UnstyledButton>
+      <Collapse expanded={shown}>
+        {shown && (
+          <>
+            <Part title={`Request to ${visible(attempt.url)}`} text={attempt.request} />
+            <Part title="Response" text={attempt.response} />
+          </>
+        )}
+      </Collapse>
+    </>
   );
 }
 
@@ -53,4 +80,15 @@ function Part({ title, text }: { title: string; text: string }) {
       </pre>
     </section>
   );
+}
+
+function isGood({ outcome }: Attempt): boolean {
+  return outcome === "delivered";
+}
+
+/** The time between two attempts: `5 minutes after attempt 2`. */
+function pauseText(before: Attempt, { at }: Attempt): string {
+  const seconds = Math.max(0, Math.round((Date.parse(at) - Date.parse(before.at)) / 1000));
+  const unit = seconds >= 7_200 ? 3_600 : seconds >= 120 ? 60 : 1;
+  return `${seconds === 0 ? "less than a second" : duration(Math.round(seconds / unit) * unit)} after attempt ${before.number}`;
 }

@@ -8,11 +8,11 @@ import { Empty } from "../../parts/Empty";
 export function ChooseEndpoint({ zone }: { zone: string }) {
   return (
     <Empty
-      title="Choose an endpoint"
-      about="Its deliveries are listed here, newest first. Deliveries that ended without success can be listed for all endpoints together."
+      title="Choose an endpoint or a stream"
+      about="Their deliveries are listed here, newest first. Deliveries that ended without success can be listed for all endpoints together."
     >
-      <Anchor component={Link} to={`${pathIn(zone, "deliveries")}?state=dead_lettered`} size="sm">
-        Dead-lettered deliveries of all endpoints
+      <Anchor component={Link} to={pathIn(zone, "dead-letters")} size="sm">
+        Dead letters of all endpoints, by cause
       </Anchor>
     </Empty>
   );

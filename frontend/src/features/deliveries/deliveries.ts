@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { api, done } from "../../api/client";
 import { PAGING } from "../../api/pages";
@@ -8,43 +8,51 @@ export type Delivery = components["schemas"]["Delivery"];
 export type OneDelivery = components["schemas"]["OneDelivery"];
 export type Attempt = OneDelivery["attempts"][number];
 
-export const STATES = [
-  "pending",
-  "delivered",
-  "dead_lettered",
-  "cancelled",
-  "dropped",
-  "expired",
-  "discarded",
-] as const;
+/** States that end a delivery without success: listed for all endpoints together. */
+export const ENDED = ["dead_lettered", "dropped", "cancelled", "expired", "discarded"] as const;
+/** States in which a recovery run can find deliveries. */
+export const RECOVERABLE = ["dead_lettered", "dropped", "cancelled"] as const;
+export const STATES = ["pending", "delivered", ...ENDED] as const;
+export type RecoverableState = (typeof RECOVERABLE)[number];
+export type EndedState = (typeof ENDED)[number];
 export type DeliveryState = (typeof STATES)[number];
+
+/** The outcomes of failed attempts. */
+export const OUTCOMES = [
+  ...["status", "redirect", "timeout", "connection", "tls", "unknown_host", "refused_address"],
+  ...["protocol", "token_unavailable", "unreadable", "internal"],
+] as const;
 
 const INTERVAL_MS = 3_000;
 
-/** States that end a delivery without success: listed for all endpoints together. */
-const ENDED: readonly DeliveryState[] = ["dead_lettered", "cancelled", "dropped", "expired", "discarded"];
+/** The fields that are unnecessary, and refused, if a sequence is given. */
+export const SELECTING = ["client", "outcome", "status", "type", "event", "since", "until"] as const;
 
-/** For one endpoint, one event, or all endpoints. */
 export interface DeliveryFilter {
   endpoint?: number;
   stream?: string;
-  sequence?: number;
+  sequence?: number; // of an event of the stream
   state?: DeliveryState;
+  client?: string;
+  outcome?: string; // of the last attempt
+  status?: number; // of the last response
+  type?: string; // of the event
+  event?: string; // id of the event
+  since?: string; // written then or later, RFC 3339
+  until?: string;
 }
 
-/** Whether the filter names an endpoint, an event, or all endpoints. */
-export function isWhole(filter: DeliveryFilter): boolean {
-  return filter.endpoint !== undefined || isOfEvent(filter) || isOfAll(filter);
+/** Whether the filter decides what is examined: an endpoint, a stream, or a state of all endpoints. */
+export function isWhole({ endpoint, stream, state }: DeliveryFilter): boolean {
+  return endpoint !== undefined || stream !== undefined || isEnded(state);
 }
 
-function isOfEvent({ stream, sequence }: DeliveryFilter): boolean {
-  return stream !== undefined && sequence !== undefined;
+export function isEnded(state: DeliveryState | undefined): state is EndedState {
+  return (ENDED as readonly unknown[]).includes(state);
 }
 
-/** Whether the filter is for all endpoints. */
-export function isOfAll(filter: DeliveryFilter): boolean {
-  const { endpoint, state } = filter;
-  return endpoint === undefined && !isOfEvent(filter) && state !== undefined && ENDED.includes(state);
+export function isRecoverable(state: DeliveryState | undefined): state is RecoverableState {
+  return (RECOVERABLE as readonly unknown[]).includes(state);
 }
 
 /** Query deliveries; refreshed while only the newest page is loaded. */
@@ -62,7 +70,39 @@ export function useDeliveries(zone: string, filter: DeliveryFilter) {
 export function useDelivery(zone: string, delivery: string) {
   return useQuery({
     queryKey: ["delivery", zone, delivery],
-    queryFn: () => done(api.GET("/v1/deliveries/{delivery}", { params: { path: { delivery }, query: { zone } } })),
+    queryFn: () => done(api.GET("/v1/deliveries/{delivery}", { params: at(zone, delivery) })),
     refetchInterval: (query) => (query.state.data?.state === "pending" ? INTERVAL_MS : false),
   });
+}
+
+export interface ResendOptions {
+  force: boolean; // also if it was delivered or the event has expired
+  new_id: boolean;
+}
+
+export function useResend(zone: string, delivery: string) {
+  const refresh = useRefresh(zone);
+  return useMutation({
+    mutationFn: (body: ResendOptions) => done(api.POST("/v1/deliveries/{delivery}/resend", { params: at(zone, delivery), body })),
+    onSuccess: refresh,
+  });
+}
+
+/** Set a delivery aside: `skip` one that is pending, `discard` one that has ended without success. */
+export function useSetAside(zone: string, delivery: string, action: "skip" | "discard") {
+  const refresh = useRefresh(zone);
+  return useMutation({
+    mutationFn: () => done(api.POST(`/v1/deliveries/{delivery}/${action}`, { params: at(zone, delivery) })),
+    onSuccess: refresh,
+  });
+}
+
+function at(zone: string, delivery: string) {
+  return { path: { delivery }, query: { zone } };
+}
+
+function useRefresh(zone: string) {
+  const queries = useQueryClient();
+  return () =>
+    Promise.all(["delivery", "deliveries", "dead-letters", "overview"].map((kind) => queries.invalidateQueries({ queryKey: [kind, zone] })));
 }

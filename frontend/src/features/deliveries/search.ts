@@ -1,5 +1,5 @@
-import { type Faults, numberAt } from "../../api/address";
-import { type DeliveryFilter, type DeliveryState, STATES } from "./deliveries";
+import { type Faults, numberAt, timeAt } from "../../api/address";
+import { type DeliveryFilter, type DeliveryState, SELECTING, STATES } from "./deliveries";
 
 export interface DeliverySearch {
   filter: DeliveryFilter;
@@ -9,19 +9,33 @@ export interface DeliverySearch {
 /** The filter as it stands in the address. */
 export function searchRequestOf(search: URLSearchParams): DeliverySearch {
   const faults: Faults = {};
-  const endpoint = numberAt(search, "endpoint", faults);
-  const sequence = numberAt(search, "sequence", faults);
-  const stream = search.get("stream") ?? undefined;
-  const state = stateAt(search, faults);
-  if (endpoint !== undefined) return { filter: { endpoint, state }, faults };
-  if (stream !== undefined && !search.has("sequence")) faults.stream = "Without the sequence of an event.";
-  if (sequence !== undefined && stream === undefined) faults.sequence = "Without the stream of the event.";
-  const filter = { stream, sequence, state };
-  return { filter: stream !== undefined && sequence !== undefined ? filter : { state }, faults };
+  const filter: DeliveryFilter = {
+    endpoint: numberAt(search, "endpoint", faults),
+    stream: textAt(search, "stream"),
+    sequence: numberAt(search, "sequence", faults),
+    state: stateAt(search, STATES, faults),
+    client: textAt(search, "client"),
+    outcome: textAt(search, "outcome"),
+    status: numberAt(search, "status", faults),
+    type: textAt(search, "type"),
+    event: textAt(search, "event"),
+    since: timeAt(search, "since", faults),
+    until: timeAt(search, "until", faults),
+  };
+  if (filter.sequence !== undefined) {
+    if (filter.stream === undefined) faults.sequence = "Without the stream of the event.";
+    for (const name of SELECTING) if (filter[name] !== undefined) faults[name] = "Not with a sequence, which names one event.";
+  }
+  return { filter, faults };
 }
 
-export function searchOf(filter: DeliveryFilter): URLSearchParams {
-  const given = Object.entries(filter).filter(([, value]) => value !== undefined);
+/** The filter of one event: the other fields do not apply to it. */
+export function ofEvent({ endpoint, stream, state }: DeliveryFilter, sequence: number): DeliveryFilter {
+  return { endpoint, stream, state, sequence };
+}
+
+export function searchOf(filter: object): URLSearchParams {
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined && value !== "");
   return new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
 }
 
@@ -33,9 +47,15 @@ export function opening(search: URLSearchParams, delivery: string | undefined): 
   return next;
 }
 
-function stateAt(search: URLSearchParams, faults: Faults): DeliveryState | undefined {
+/** Read a text from the address; undefined if it is missing or empty. */
+export function textAt(search: URLSearchParams, name: string): string | undefined {
+  return search.get(name) || undefined;
+}
+
+/** Read a state, one of some, from the address. */
+export function stateAt<T extends DeliveryState>(search: URLSearchParams, states: readonly T[], faults: Faults): T | undefined {
   const text = search.get("state") ?? "";
-  const state = STATES.find((one) => one === text);
-  if (text !== "" && state === undefined) faults.state = `Not one of ${STATES.join(", ")}.`;
+  const state = states.find((one) => one === text);
+  if (text !== "" && state === undefined) faults.state = `Not one of ${states.join(", ")}.`;
   return state;
 }

@@ -11,12 +11,14 @@ export interface TimeRange {
 
 interface Props {
   range: TimeRange;
+  sinceAbout?: string;
+  untilAbout?: string;
   onChange: (range: TimeRange) => void;
   error: unknown;
 }
 
-/** A range of append times. */
-export function RangeInput({ range, onChange, error }: Props) {
+/** A range of times, of appends if nothing else is said. */
+export function RangeInput({ range, sinceAbout = "Empty: from the oldest event.", untilAbout = "Empty: until now.", onChange, error }: Props) {
   const backwards = isBackwards(range) ? "This must be after the start." : undefined;
   return (
     <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
@@ -24,7 +26,7 @@ export function RangeInput({ range, onChange, error }: Props) {
         type="datetime-local"
         step={1}
         label="Since"
-        description="Empty: from the oldest event."
+        description={sinceAbout}
         value={range.since}
         onChange={(event) => onChange({ ...range, since: event.currentTarget.value })}
         error={errorAt(error, "since")}
@@ -33,7 +35,7 @@ export function RangeInput({ range, onChange, error }: Props) {
         type="datetime-local"
         step={1}
         label="Until"
-        description="Empty: until now."
+        description={untilAbout}
         value={range.until}
         onChange={(event) => onChange({ ...range, until: event.currentTarget.value })}
         error={backwards ?? errorAt(error, "until")}

@@ -34,7 +34,7 @@ export function Figures({ overview, rate }: { overview: Overview; rate: number |
       <Figure
         label="Dead-lettered deliveries"
         value={count(backlog.dead_lettered)}
-        about={backlog.dead_lettered === 0 ? undefined : <To page={pathIn(zone, "deliveries?state=dead_lettered")} label="Show them" />}
+        about={backlog.dead_lettered === 0 ? undefined : <To page={pathIn(zone, "dead-letters")} label="Show them" />}
       />
     </SimpleGrid>
   );

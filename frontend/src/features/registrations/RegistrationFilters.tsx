@@ -1,16 +1,19 @@
-import { Group, Select, TextInput } from "@mantine/core";
+import { Group, Select } from "@mantine/core";
 
 import type { Faults } from "../../api/address";
 import { useClientNames } from "../clients/clients";
 import { EndpointSelect } from "../endpoints/EndpointSelect";
 import { useGroupsOfZone } from "../groups/groups";
 import { useStreamNames } from "../streams/streams";
+import { Written } from "../../parts/Written";
 import type { RegistrationFilter } from "./registrations";
 
 const STATES = [
   { value: "false", label: "active" },
   { value: "true", label: "suspended" },
 ];
+
+const NARROW = { base: "100%", xs: 130 };
 
 interface Props {
   zone: string;
@@ -75,36 +78,8 @@ export function RegistrationFilters({ zone, filter, faults, onChange, onId }: Pr
         clearable
         w={{ base: "100%", xs: 150 }}
       />
-      <Written name="Of the key" placeholder="Every key" value={filter.key ?? ""} onWritten={(key) => onChange({ ...filter, key: key || undefined })} />
-      <Written name="Of the registration" placeholder="Registration id" pattern="[0-9]{1,15}" value="" onWritten={(id) => Number(id) > 0 && onId(Number(id))} />
+      <Written name="Of the key" placeholder="Every key" value={filter.key ?? ""} onWritten={(key) => onChange({ ...filter, key: key || undefined })} w={NARROW} />
+      <Written name="Of the registration" placeholder="Registration id" pattern="[0-9]{1,15}" value="" onWritten={(id) => Number(id) > 0 && onId(Number(id))} w={NARROW} />
     </Group>
-  );
-}
-
-interface WrittenProps {
-  name: string;
-  placeholder: string;
-  pattern?: string;
-  value: string;
-  onWritten: (text: string) => void;
-}
-
-/** A search field that is applied with Enter or on blur. */
-function Written({ name, placeholder, pattern, value, onWritten }: WrittenProps) {
-  const settle = (input: HTMLInputElement) => {
-    const text = input.value.trim();
-    if (text !== value && input.checkValidity()) onWritten(text);
-  };
-  return (
-    <TextInput
-      key={value}
-      aria-label={name}
-      placeholder={placeholder}
-      pattern={pattern}
-      defaultValue={value}
-      onBlur={(event) => settle(event.currentTarget)}
-      onKeyDown={(event) => event.key === "Enter" && settle(event.currentTarget)}
-      w={{ base: "100%", xs: 130 }}
-    />
   );
 }
