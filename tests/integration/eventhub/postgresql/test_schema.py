@@ -22,7 +22,7 @@ from tests.databases import migrate, migrated_database, new_database
 from tests.integration.up_process import Hub
 from tests.unit.eventhub.supervisor.test_commands import manage
 
-OTHER = "were created by another version of the hub (delivery.0001_initial)"
+OTHER = "were created by another version of the hub (delivery.0001_initial"
 CELERY = ("-m", "celery", "-q", "-A", "eventhub", "worker")
 MIGRATION = '''
 """The tables."""
@@ -143,7 +143,7 @@ def test_a_half_migrated_database_is_refused_until_it_is_migrated() -> None:
         for words in (("web", "--port", "0"), ("forward",)):
             done = manage(*words, **environment(url))
             assert done.returncode == os.EX_CONFIG
-            assert "lacks tables of this version (delivery.0001_initial). Run" in done.stderr
+            assert "lacks tables of this version (delivery.0001_initial" in done.stderr
         migrate(url)
         with psycopg.connect(url) as connection:
             ours = schema.migrations()
