@@ -1,11 +1,13 @@
-"""The page of an endpoint in the console: secrets, headers, authentication, certificates."""
+"""The page of an endpoint in the console: secrets, headers, authentication,
+certificates, circuit and retries.
+"""
 
 from playwright.sync_api import Page, expect
 
 from tests.browser.desk import Desk
 from tests.browser.test_look import violations
 from tests.certificates import Authority
-from tests.sink import Sink
+from tests.sink import Sink, thanks
 
 OWN_SECRET = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3"
 
@@ -169,3 +171,50 @@ def test_a_url_on_another_server_does_not_take_credentials_along(desk: Desk) -> 
     expect(card).to_contain_text("elsewhere.example")
     page.get_by_role("tab", name="Headers and authentication").click()
     expect(page.get_by_role("region", name="Headers")).to_contain_text("None are set.")
+
+
+def test_an_open_circuit_is_shown_with_its_next_probe(desk: Desk, sink: Sink) -> None:
+    sink.answer = lambda _called: (500, {})
+    desk.zone.create_stream("orders")
+    [made] = desk.zone.register({"streams": ["orders"], "callback": sink.url("/failing")})
+    number = made["endpoint"]
+    page = desk.open(f"endpoints/{number}", f"Endpoint {number}")
+    card = page.get_by_role("region", name="Circuit")
+    states = card.get_by_role("list", name="States of the circuit")
+    expect(states.locator("[aria-current=true]")).to_have_text("Closed")
+    desk.zone.emit("orders", [{"domain": "shop", "type": "order.placed"}] * 10)
+    expect(states.locator("[aria-current=true]")).not_to_have_text("Closed")
+    expect(card.get_by_text("Open since")).to_be_visible()
+    expect(card.get_by_text("Failures in a row")).to_be_visible()
+    sink.answer = thanks
+    desk.button("Disable").click()
+    desk.button("Enable").click()  # a changed endpoint is called at once
+    expect(states.locator("[aria-current=true]")).to_have_text("Closed")
+
+
+def test_a_retry_schedule_and_limits_are_set_and_reset(desk: Desk) -> None:
+    page = opened(desk, "retries")
+    card = page.get_by_role("region", name="Retries and limits")
+    expect(card).to_contain_text("10 attempts within about 3 d 3 h")
+    edit = card.get_by_role("button", name="Edit: Retries and limits")
+    edit.click()
+    card.get_by_text("Its own").click()
+    for _ in range(7):
+        card.get_by_role("button", name="Remove pause 3").click()
+    card.get_by_label("Pause before retry 2").fill("100000")
+    card.get_by_label("Rate", exact=True).fill("2.5")
+    card.get_by_label("Concurrency").fill("4")
+    card.get_by_role("button", name="Save").click()
+    expect(card.get_by_role("alert")).to_be_visible()  # longer than a day
+    card.get_by_label("Pause before retry 2").fill("3600")
+    expect(card).to_contain_text("3 attempts within about 1 h")
+    assert violations(page) == []
+    card.get_by_role("button", name="Save").click()
+    expect(card).to_contain_text("5 s, 1 h")
+    expect(card).to_contain_text("2.5 requests per second")
+    edit.click()
+    card.get_by_text("Default", exact=True).click()
+    card.get_by_label("Rate", exact=True).fill("")
+    card.get_by_role("button", name="Save").click()
+    expect(card).to_contain_text("10 attempts within about 3 d 3 h")
+    expect(card).to_contain_text("unlimited")

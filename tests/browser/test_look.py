@@ -40,6 +40,7 @@ PAGES = {
     "jobs/backtest?stream=orders": "Back-test",
     "jobs/retention?stream=orders": "Retention",
 }
+ENDPOINT_TABS = ("overview", "secrets", "authentication", "retries")
 FORMS = {  # what opens each
     "filters?language=predicate&stream=orders&filter=(and (> n 0) (> n n))": "Register it",
     "registrations": "New registration",
@@ -63,8 +64,8 @@ CUT_OFF = """() => [...document.querySelectorAll("button, input, a, label")].fil
 }).map((one) => one.outerHTML.slice(0, 200))"""  # what nobody can reach, as nothing scrolls to it
 
 
-def fill(zone: LiveZone) -> None:
-    """Create something for every page."""
+def fill(zone: LiveZone) -> int:
+    """Create something for every page; return the number of an endpoint."""
     zone.create_stream("orders")
     zone.emit("orders", [{"domain": "shop", "type": "order.placed", "attributes": {"n": 1}}] * 5)
     registration = {
@@ -72,7 +73,7 @@ def fill(zone: LiveZone) -> None:
         "type": "order.placed",
         "attributes": {"address.city": "Basel"},
     }
-    zone.register(
+    [made] = zone.register(
         {**registration, "callback": "https://example.org/a-path-that-is-rather-long-too"}
     )
     zone.define_channel("alarms", 0)
@@ -82,6 +83,8 @@ def fill(zone: LiveZone) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "number"}}}
     path = "/v1/types/shop/order.placed"
     assert zone.hub.call("PUT", path, {"schema": schema}, key=zone.admin).status == 201
+    endpoint: int = made["endpoint"]
+    return endpoint
 
 
 def violations(page: Page, *more: str) -> list[str]:
@@ -104,9 +107,10 @@ def test_every_page_and_form_is_accessible_and_fits(
     chromium: Browser, hub: LiveHub, zone: LiveZone
 ) -> None:
     assert FORMS.keys() <= PAGES.keys()
-    fill(zone)
+    endpoint = fill(zone)
+    of_it = {f"endpoints/{endpoint}/{tab}": f"Endpoint {endpoint}" for tab in ENDPOINT_TABS}
     with Desk.opened(chromium, hub, zone) as desk:
-        for path, heading in PAGES.items():
+        for path, heading in {**PAGES, **of_it}.items():
             page = desk.open(path, heading)
             expect(page.get_by_label("Loading")).to_have_count(0)
             for scheme, width in LOOKS:

@@ -12,19 +12,26 @@ import { ProblemAlert } from "../parts/ProblemAlert";
 import { About } from "../features/endpoints/About";
 import { Authentication } from "../features/endpoints/Authentication";
 import { Certificates } from "../features/endpoints/Certificates";
+import { CircuitFigure } from "../features/endpoints/CircuitFigure";
 import { EndpointActions } from "../features/endpoints/EndpointActions";
 import { endpointPath, oneEndpoint } from "../features/endpoints/endpoints";
 import { EndpointState } from "../features/endpoints/EndpointState";
 import { Headers } from "../features/endpoints/Headers";
 import { Health } from "../features/endpoints/Health";
+import { Retries } from "../features/endpoints/Retries";
 import { Secrets } from "../features/endpoints/Secrets";
 import type { Found } from "../features/endpoints/Setting";
 import { Signature } from "../features/endpoints/Signature";
 import { Verification } from "../features/endpoints/Verification";
 
-const TABS = ["overview", "secrets", "authentication"] as const;
+const TABS = ["overview", "secrets", "authentication", "retries"] as const;
 type Tab = (typeof TABS)[number];
-const LABELS: Record<Tab, string> = { overview: "Overview", secrets: "Secrets", authentication: "Headers and authentication" };
+const LABELS: Record<Tab, string> = {
+  overview: "Overview",
+  secrets: "Secrets",
+  authentication: "Headers and authentication",
+  retries: "Retries and limits",
+};
 
 /** One endpoint; the tab is part of the path. */
 export function EndpointPage() {
@@ -76,6 +83,7 @@ function panelOf(tab: Tab, endpoint: Found): ReactNode {
       return (
         <>
           <Health endpoint={endpoint.found.value} />
+          <CircuitFigure endpoint={endpoint.found.value} />
           <Links zone={endpoint.zone} id={endpoint.found.value.id} />
           <About {...endpoint} />
           <Verification {...endpoint} />
@@ -96,6 +104,8 @@ function panelOf(tab: Tab, endpoint: Found): ReactNode {
           <Certificates {...endpoint} />
         </>
       );
+    case "retries":
+      return <Retries {...endpoint} />;
   }
 }
 

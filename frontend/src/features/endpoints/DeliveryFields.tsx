@@ -1,4 +1,4 @@
-import { Group, NumberInput, Switch, TextInput } from "@mantine/core";
+import { NumberInput, SimpleGrid, Switch, TextInput } from "@mantine/core";
 
 import { errorAt } from "../../api/problem";
 import { AmountInput, BYTES } from "../../parts/AmountInput";
@@ -22,7 +22,7 @@ export function DeliveryFields({ fields, error, onChange }: FieldsProps) {
           label="Ordered by"
           description="An attribute, or a field of the event such as @key: events with another value do not wait. Empty: the whole stream."
           placeholder="customer.id"
-          className="mono"
+          styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
           spellCheck={false}
           value={key}
           onChange={(event) => onChange({ order_by: event.currentTarget.value })}
@@ -45,7 +45,7 @@ type Batch = NonNullable<Fields["batch"]>;
 
 function BatchFields({ batch, error, onChange }: { batch: Batch; error: unknown; onChange: (part: Partial<Batch>) => void }) {
   return (
-    <Group align="start" grow>
+    <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="md">
       <NumberInput
         label="Events"
         description="At most, in one request."
@@ -74,6 +74,6 @@ function BatchFields({ batch, error, onChange }: { batch: Batch; error: unknown;
         onChange={(value) => onChange({ linger_ms: Number(value) })}
         error={errorAt(error, "batch.linger_ms")}
       />
-    </Group>
+    </SimpleGrid>
   );
 }

@@ -12,20 +12,22 @@ interface Props {
 }
 
 /** What can be done with an endpoint as a whole. */
-export function EndpointActions({ zone, endpoint: { id, enabled }, onDeleted }: Props) {
+export function EndpointActions({ zone, endpoint: { id, enabled, reason }, onDeleted }: Props) {
   const change = useChangeEndpoint(zone, id);
   const remove = useDeleteEndpoint(zone, id);
   return (
     <>
       {change.isError && <ProblemAlert error={change.error} />}
-      <Button
-        variant="default"
-        loading={change.isPending}
-        leftSection={enabled ? <IconPlayerPause size={16} /> : <IconPlayerPlay size={16} />}
-        onClick={() => change.mutate({ enabled: !enabled })}
-      >
-        {enabled ? "Disable" : "Enable"}
-      </Button>
+      {reason !== "unverified" && ( // its receiver enables it, by agreeing
+        <Button
+          variant="default"
+          loading={change.isPending}
+          leftSection={enabled ? <IconPlayerPause size={16} /> : <IconPlayerPlay size={16} />}
+          onClick={() => change.mutate({ enabled: !enabled })}
+        >
+          {enabled ? "Disable" : "Enable"}
+        </Button>
+      )}
       <Removal
         title={`Delete endpoint ${id}?`}
         about="Pending deliveries to it are cancelled. Delete the registrations that name it first."

@@ -51,7 +51,7 @@ export function NewEndpoint({ zone, onMade }: { zone: string; onMade: (secret: S
         label="Own secret"
         description="whsec_ and base64 of 24 to 64 bytes. Empty: the hub generates one."
         placeholder="whsec_…"
-        className="mono"
+        styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
         autoComplete="off"
         spellCheck={false}
         value={secret}

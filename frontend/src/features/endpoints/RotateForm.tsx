@@ -48,7 +48,7 @@ export function RotateForm({ zone, found: { value, etag }, signature, onRotated 
           label="Own secret"
           description="whsec_ and base64 of 24 to 64 bytes. Empty: the hub generates one."
           placeholder="whsec_…"
-          className="mono"
+          styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
           autoComplete="off"
           spellCheck={false}
           value={secret}

@@ -56,7 +56,7 @@ function factsOf({ handshake, verification, verified_at: agreed, allowed_rate: r
   const facts: ([string, ReactNode] | false)[] = [
     kind,
     ["Last verification", <State key="state" state={shown.state} label={shown.text} />],
-    ended !== null && ["Answered", <Moment key="ended" at={ended} />],
+    ended !== null && ["Ended", <Moment key="ended" at={ended} />],
     state === "failed" && ["Result", [outcomeOf(verification), detail].filter((part) => part !== null && part !== "").join(": ")],
     ["Agreed last", agreed === null ? "never" : <Moment key="agreed" at={agreed} />],
     handshake === "cloudevents" && ["Allowed rate", rate === null ? "no bound" : `${whole(rate)} requests per minute`],
