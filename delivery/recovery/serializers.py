@@ -18,7 +18,7 @@ from eventhub.api.fields import (
 )
 from eventhub.api.serializers import AnswerSerializer, Serializer
 from eventhub.base import limits
-from registrations.serializers import DraftSerializer
+from registrations.serializers import DraftSerializer, FilterField
 
 RECOVERABLE = ("dead_lettered", "dropped", "cancelled")
 _POSITION = "`<segment>:<sequence>`, or a time."
@@ -136,7 +136,7 @@ class ReplaySelectionSerializer(Serializer):
 
     ranges = ReplayRangeSerializer(many=True, allow_null=True)
     language = serializers.CharField(allow_null=True)
-    filter = serializers.JSONField(allow_null=True)
+    filter = FilterField(allow_null=True)
     registration = serializers.IntegerField(allow_null=True)
     version = serializers.IntegerField(allow_null=True)
     states = serializers.ListField(child=serializers.CharField(), allow_null=True)

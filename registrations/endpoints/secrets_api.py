@@ -88,6 +88,7 @@ class EndpointSecrets(OwnedView):
     def unknown_endpoint(self) -> UnknownEndpoint:
         return UnknownEndpoint(field="endpoint")
 
+    @operation("List the valid secrets of an endpoint", UnknownEndpoint)
     def get_queryset(self) -> QuerySet[EndpointSecret]:
         if not self.visible(Endpoint.objects.all()).filter(pk=self.endpoint_id).exists():
             raise self.unknown_endpoint()
@@ -108,7 +109,7 @@ class EndpointSecrets(OwnedView):
 
     @operation(
         "Create a new secret, which is shown only once; the one before it signs too for a while",
-        errors.LimitReached,
+        *(errors.LimitReached, UnknownEndpoint),
         body=NewSecretSerializer,
         response=CreatedSecretSerializer,
         parameters=(IF_MATCH,),
@@ -117,7 +118,11 @@ class EndpointSecrets(OwnedView):
         with self.changing() as endpoint:
             return services.rotate_secret(actor=self.actor, endpoint=endpoint, **body)
 
-    @operation("Revoke a previous secret before it expires", SecretInUse, parameters=(IF_MATCH,))
+    @operation(
+        "Revoke a previous secret before it expires",
+        *(SecretInUse, UnknownEndpoint),
+        parameters=(IF_MATCH,),
+    )
     def perform_destroy(self) -> None:
         with self.changing() as endpoint:
             services.revoke_secret(actor=self.actor, endpoint=endpoint, secret=self.get_object())

@@ -133,6 +133,9 @@ class World:
             [made] = owner.register({**body, "streams": streams, "endpoint": endpoint}, key=key)
             self.marks[f"<{kind}registration>"] = str(made["id"])
             self.marks[f"<{kind}endpoint>"] = str(endpoint)
+        bound = zone.endpoint("https://hooks.example/", headers={"X-Team": "orders"})["id"]
+        page = zone.hub.call("GET", f"/v1/endpoints/{bound}/secrets", key=zone.admin).json
+        self.marks |= {"<bound>": str(bound), "<secret>": str(page["items"][0]["id"])}
         for kind, key, name in (("", zone.admin, "used"), ("their", them, "theirs")):
             made = zone.hub.call("POST", "/v1/registration-groups", {"name": name}, key=key).json
             self.marks[f"<{kind}group>"] = str(made["id"])

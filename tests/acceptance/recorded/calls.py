@@ -7,6 +7,7 @@ from tests.acceptance.recorded import (
     every,
     hot,
     interest,
+    recovery,
     streams,
     wrong,
 )
@@ -23,5 +24,6 @@ CALLS = [
     sql("DELETE FROM job_runs WHERE state = 'waiting'"),
     *wrong.calls(),
     *hot.CALLS,
+    *recovery.CALLS,
     *interest.ENDED,
 ]

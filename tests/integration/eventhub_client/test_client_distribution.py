@@ -67,4 +67,13 @@ def test_the_wheel_has_the_hubs_version_and_few_requirements(wheel: Path) -> Non
         found = Parser().parsestr(packed.read(name).decode())
     assert found["Version"] == VERSION
     needs = {text.split()[0] for text in found.get_all("Requires-Dist", [])}
-    assert needs == {"aiohttp", "click", "jsonschema-rs", "lark", "msgspec", "orjson", "protobuf"}
+    assert needs == {
+        "aiohttp",
+        "click",
+        "cryptography",
+        "jsonschema-rs",
+        "lark",
+        "msgspec",
+        "orjson",
+        "protobuf",
+    }

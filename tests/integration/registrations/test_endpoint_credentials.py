@@ -156,7 +156,9 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "field"), BAD, ids=str)
+@pytest.mark.parametrize(
+    ("body", "field"), BAD, ids=[f"{at} {field}" for at, (_, field) in enumerate(BAD)]
+)
 def test_bad_credentials_are_refused(body: dict[str, Any], field: str) -> None:
     manager = world()
     problem = refused(manager.post("/v1/endpoints", {"url": URL, **body}), 400, "invalid_field")

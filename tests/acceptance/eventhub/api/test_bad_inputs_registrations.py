@@ -187,6 +187,10 @@ PLACES = (
                              ("secret of v1a", "secret", {"signature": "v1a", "secret": SECRET}),
                              ("overlap negative", "overlap_s", {"overlap_s": -1}),
                              ("overlap too long", "overlap_s", {"overlap_s": 10**9}))),
+    bad("current secret", f"DELETE {ENDPOINT}/secrets/{{secret}}",
+        f"{ENDPOINTS}/<bound>/secrets/<secret>", "409 secret_in_use", "secret"),
+    bad("credentials for another host", f"PATCH {ENDPOINT}", f"{ENDPOINTS}/<bound>",
+        "409 credentials_bound", "headers", body={"url": "https://other.example/"}),
     *(bad(f"endpoint {number}", f"{method} {ENDPOINT}/secrets{more}",
           f"{ENDPOINTS}/{number}/secrets{path}", "404 unknown_endpoint", "endpoint",
           body={} if method == "POST" else None, key=key)
