@@ -40,7 +40,7 @@ CALLS = [
     *gets("admin", "/v1/replays", "/v1/replays/<replay>", "/v1/replays/999999"),
     *gets("peer", "/v1/replays/<replay>"),
     sql("DROP TABLE deliveries_recorded"),  # an example makes its own partition
-    sql("DROP TABLE attempts_recorded"),
+    sql("DROP TABLE attempts_recorded, listeners_recorded"),
     *sends(
         "admin",
         "POST /v1/endpoints/<endpoint>/examples",
