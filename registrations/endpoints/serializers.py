@@ -61,9 +61,7 @@ class TokenField(CredentialField):
         return text
 
 
-@extend_schema_field(
-    {"type": "object", "additionalProperties": {"type": "string", "nullable": True}}
-)
+@extend_schema_field({"type": "object", "additionalProperties": {"type": ["string", "null"]}})
 class HeadersField(StrictField, serializers.DictField):
     """Headers by name; null removes one."""
 

@@ -54,7 +54,7 @@ export function Shell({ username }: { username: string }) {
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar className={classes.bar} p="sm">
+      <AppShell.Navbar className={`${classes.bar} ${classes.navigation}`} p="sm">
         <Navigation zone={zone} />
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1} className={classes.main}>

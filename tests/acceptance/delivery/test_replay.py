@@ -137,7 +137,7 @@ def test_yesterdays_version_of_a_registration_selects(zone: LiveZone, sink: Sink
 
 
 def test_an_ordered_endpoint_receives_the_events_in_order(zone: LiveZone, sink: Sink) -> None:
-    world = World(zone, sink, ordered=True)
+    world = World(zone, sink, ordered=True, retry_schedule=[1])
     tried: set[int] = set()
 
     def flaky(called: Called) -> tuple[int, dict[str, str]]:

@@ -113,6 +113,6 @@ def test_the_comment_of_a_column_is_the_meaning_of_its_field() -> None:
     ordered = schemas["NewEndpoint"]["properties"]["ordered"]
     assert ordered["default"] is False
     assert ordered["description"] == (
-        "Deliver one event of a stream at a time, in the stream's order."
+        "Deliver one event of a stream, or of a key, at a time, in the stream's order."
     )
     assert "default" not in schemas["PatchedEndpointChange"]["properties"]["ordered"]
