@@ -1,4 +1,4 @@
-"""Announces in `system` what becomes of endpoints: that their circuits open and close, that they
+"""Announces the state changes of endpoints in `system`: that their circuits open and close, that they
 fail, recover and are disabled. A registration on `system` may have these events sent to another
 endpoint. SQL module.
 

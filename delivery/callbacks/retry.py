@@ -49,9 +49,9 @@ def decide(
     """Return the decision after the attempt `number` (1, 2, 3, …).
 
     `schedule`: the pauses after the first attempt, the second and so on, in seconds; None: the
-    default. A delivery whose last attempt failed is dead-lettered. Full jitter: a pause is random,
-    from half to one and a half of its length, so that retries spread out and the schedule takes as
-    long as it states on average. A Retry-After extends the pause, up to an hour.
+    default. A delivery whose last attempt failed is dead-lettered. A pause is random, from 0.5 to
+    1.5 times its length, so that retries spread out and the schedule takes as long as it states on
+    average. A Retry-After extends the pause, up to an hour.
     """
     if outcome.code == "delivered":
         return RetryDecision("delivered")

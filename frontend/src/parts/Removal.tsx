@@ -8,19 +8,22 @@ interface Props {
   title: string;
   about: string;
   action?: string;
+  label?: string; // says more than the action, in a list of such buttons
   removal: { isPending: boolean; error: unknown; reset: () => void };
-  onConfirm: () => void;
+  onConfirm: (close: () => void) => void;
 }
 
-/** The button that deletes something, after a confirmation. */
-export function Removal({ title, about, action = "Delete", removal, onConfirm }: Props) {
+/** The button that deletes something, after a confirmation; with a `label` it is a small one. */
+export function Removal({ title, about, action = "Delete", label, removal, onConfirm }: Props) {
   const [asking, { open, close }] = useDisclosure(false);
   return (
     <>
       <Button
         color="red"
         variant="light"
-        leftSection={<IconTrash size={16} />}
+        size={label === undefined ? undefined : "compact-sm"}
+        aria-label={label}
+        leftSection={label === undefined && <IconTrash size={16} />}
         onClick={() => {
           removal.reset();
           open();
@@ -35,7 +38,7 @@ export function Removal({ title, about, action = "Delete", removal, onConfirm }:
         action={action}
         busy={removal.isPending}
         error={removal.error}
-        onConfirm={onConfirm}
+        onConfirm={() => onConfirm(close)}
         onClose={close}
       />
     </>

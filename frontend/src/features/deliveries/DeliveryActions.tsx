@@ -36,7 +36,7 @@ export function DeliveryActions({ zone, delivery }: Props) {
             zone={zone}
             id={id}
             action="skip"
-            about={`${stream} ${whole(sequence)} is not posted to endpoint ${endpoint}, and an ordered lane goes on with the next delivery. It can be sent again later.`}
+            about={`${stream} ${whole(sequence)} is not posted to endpoint ${endpoint}, and an ordered lane continues with the next delivery. It can be sent again later.`}
           />
         )}
         {DISCARDED.includes(state) && (
@@ -44,7 +44,7 @@ export function DeliveryActions({ zone, delivery }: Props) {
             zone={zone}
             id={id}
             action="discard"
-            about={`It is no longer listed as ${stateText(state)}, and recoveries of the endpoint leave it out. It can be sent again from its page.`}
+            about={`It is no longer listed as ${stateText(state)}, and recovery runs skip it. It can be sent again from its page.`}
           />
         )}
       </Group>
@@ -92,7 +92,7 @@ function ResendWith({ zone, delivery: { id, state }, forced }: Props & { forced:
           {!forced && (
             <Checkbox
               label="Force"
-              description="Post it even if the event has expired, and end a pause of the endpoint."
+              description="Send it even if the event has expired or the circuit is open."
               checked={force}
               onChange={(event) => setForce(event.currentTarget.checked)}
             />

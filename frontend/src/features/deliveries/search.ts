@@ -23,8 +23,8 @@ export function searchRequestOf(search: URLSearchParams): DeliverySearch {
     until: timeAt(search, "until", faults),
   };
   if (filter.sequence !== undefined) {
-    if (filter.stream === undefined) faults.sequence = "Without the stream of the event.";
-    for (const name of SELECTING) if (filter[name] !== undefined) faults[name] = "Not with a sequence, which names one event.";
+    if (filter.stream === undefined) faults.sequence = "A sequence needs a stream. Choose the stream of the event.";
+    for (const name of SELECTING) if (filter[name] !== undefined) faults[name] = "Cannot be combined with a sequence. Remove one of them.";
   }
   return { filter, faults };
 }

@@ -91,7 +91,7 @@ function CertificatesForm({ endpoint, ...form }: Editing) {
     <SettingForm {...form} fields={["tls"]} ready={Object.keys(tls).length > 0} body={() => ({ tls })}>
       {endpoint.tls !== null && (
         <Alert color="yellow" variant="light">
-          What is set is replaced as a whole: enter all that applies.
+          Saving replaces all certificates and keys: enter each one that is needed.
         </Alert>
       )}
       <Stack gap="md">

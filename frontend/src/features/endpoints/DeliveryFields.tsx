@@ -57,7 +57,7 @@ function BatchFields({ batch, error, onChange }: { batch: Batch; error: unknown;
       />
       <AmountInput
         label="Size"
-        description="Of a request, at most."
+        description="Maximum size of the body of a request."
         units={BYTES}
         required
         value={batch.bytes_max}

@@ -18,7 +18,7 @@ export function Health({ endpoint: { health } }: { endpoint: Endpoint }) {
       <Figure
         label="Last attempt"
         value={last === null ? "none yet" : <Moment at={last} />}
-        about={last === null ? "No event has matched, or none was sent." : `Result: ${outcomeOf(health)}`}
+        about={last === null ? "No callback has been sent." : `Result: ${outcomeOf(health)}`}
       />
       <Figure
         label="Last delivered"

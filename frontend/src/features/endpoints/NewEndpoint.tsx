@@ -31,7 +31,7 @@ export function NewEndpoint({ zone, onMade }: { zone: string; onMade: (secret: S
       <EndpointFields fields={fields} error={error} onChange={(change) => setFields({ ...fields, ...change })} />
       <Select
         label="Signature"
-        description="How receivers verify that a callback is the hub's."
+        description="How receivers verify that the hub sent a callback."
         data={[...SIGNATURES]}
         value={signature}
         allowDeselect={false}

@@ -19,11 +19,11 @@ export function Retries(endpoint: Found) {
         facts={[
           ["Retry schedule", limits.retry_schedule === null ? "default" : "its own"],
           ["Pauses", schedule.length === 0 ? "none" : schedule.map(pause).join(", ")],
-          ["In total", summary(schedule)],
+          ["Attempts", summary(schedule)],
           ["Rate", limits.rate_limit === null ? "unlimited" : `${limits.rate_limit} requests per second`],
           ["Concurrency", limits.concurrency === null ? "unlimited" : `${whole(limits.concurrency)} requests at a time`],
           ["Timeout", `${limits.timeout_s ?? DEFAULT_TIMEOUT_S} s`],
-          ["Is disabled", disablesAfter(limits.disable_after_s)],
+          ["Disabled", disablesAfter(limits.disable_after_s)],
         ]}
       />
     </Setting>
@@ -49,7 +49,7 @@ function RetriesForm({ endpoint, ...form }: Editing) {
           <Limit
             name="timeout_s"
             label="Timeout"
-            about="Seconds for an answer."
+            about="Seconds to wait for a response."
             empty={`${DEFAULT_TIMEOUT_S}`}
             limits={limits}
             error={error}
@@ -58,7 +58,7 @@ function RetriesForm({ endpoint, ...form }: Editing) {
         </SimpleGrid>
         <AmountInput
           label="Disable after"
-          description="Of failing without a success. Empty: 5 days. 0: never."
+          description="Seconds of failures without a success. Empty: 5 days. 0: never."
           units={TIMES}
           required
           value={limits.disable_after_s}

@@ -20,7 +20,7 @@ export function ScheduleInput({ value, onChange, error }: Props) {
   return (
     <Stack gap={8} role="group" aria-label="Retry schedule" align="start">
       <Input.Label component="div">Retry schedule</Input.Label>
-      <Input.Description>The pauses before the first retry, the second and so on. Each is varied by up to a half.</Input.Description>
+      <Input.Description>The pauses before the first retry, the second and so on. Each varies by up to ±50 %.</Input.Description>
       <SegmentedControl
         aria-label="Retry schedule"
         data={KINDS}

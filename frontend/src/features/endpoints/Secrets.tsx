@@ -4,12 +4,12 @@ import { useState } from "react";
 
 import type { Loaded } from "../../api/client";
 import { Card } from "../../parts/Card";
-import { Confirm } from "../../parts/Confirm";
 import { CopyIcon } from "../../parts/CopyIcon";
 import type { Column } from "../../parts/DataTable";
 import { Empty } from "../../parts/Empty";
 import { Listed } from "../../parts/Listed";
 import { Moment } from "../../parts/Moment";
+import { Removal } from "../../parts/Removal";
 import { type Secret, SecretOnce } from "../../parts/SecretOnce";
 import { Side } from "../../parts/Side";
 import { State } from "../../parts/State";
@@ -40,7 +40,7 @@ export function Secrets({ zone, found }: Props) {
     <Card title="Secrets" aside={<RotateButtons onRotate={setRotating} />}>
       <Box px="md" pb="md">
         <Text size="sm" c="dimmed" mb="md" maw={760}>
-          During the overlap of a rotation callbacks are signed by the new secret and by those before it, so that receivers can change over.
+          During the overlap of a rotation callbacks are signed by the new secret and by those before it, so that receivers can switch to the new one.
         </Text>
         <Listed
           list={useSecrets(zone, id)}
@@ -48,7 +48,7 @@ export function Secrets({ zone, found }: Props) {
           columns={columns}
           keyOf={(secret) => String(secret.id)}
           minWidth={700}
-          empty={<Empty title="No secrets" about="Rotate the secret to have a new one." />}
+          empty={<Empty title="No secrets" about="Rotate the secret to create a new one." />}
         />
       </Box>
       <Side of={rotating} title={titleOf} size="md" onClose={close}>
@@ -116,33 +116,15 @@ function RevokeCell(zone: string, endpoint: number) {
 }
 
 function Revoke({ zone, endpoint, secret: { id } }: { zone: string; endpoint: number; secret: SigningSecret }) {
-  const [asking, setAsking] = useState(false);
   const revoke = useRevokeSecret(zone, endpoint, id);
-  const close = () => setAsking(false);
   return (
-    <>
-      <Button
-        size="compact-sm"
-        variant="light"
-        color="red"
-        aria-label={`Revoke secret ${id}`}
-        onClick={() => {
-          revoke.reset();
-          setAsking(true);
-        }}
-      >
-        Revoke
-      </Button>
-      <Confirm
-        opened={asking}
-        title={`Revoke secret ${id}?`}
-        about="Callbacks are no longer signed by it. Receivers that know only this secret refuse them."
-        action="Revoke"
-        busy={revoke.isPending}
-        error={revoke.error}
-        onConfirm={() => revoke.mutate(undefined, { onSuccess: close })}
-        onClose={close}
-      />
-    </>
+    <Removal
+      label={`Revoke secret ${id}`}
+      title={`Revoke secret ${id}?`}
+      about="Callbacks are no longer signed by it. Receivers that know only this secret refuse them."
+      action="Revoke"
+      removal={revoke}
+      onConfirm={(close) => revoke.mutate(undefined, { onSuccess: close })}
+    />
   );
 }

@@ -11,7 +11,7 @@ import { type Editing, type Found, Setting, SettingForm } from "./Setting";
 export function Signature(endpoint: Found) {
   const { signature, public_key: key } = endpoint.found.value;
   return (
-    <Setting {...endpoint} title="Signature" about="Receivers verify with it that a callback is the hub's (Standard Webhooks)." form={SignatureForm}>
+    <Setting {...endpoint} title="Signature" about="With it, receivers verify that the hub sent a callback (Standard Webhooks)." form={SignatureForm}>
       <Facts
         facts={[
           ["Signature", SIGNATURES.find((one) => one.value === signature)?.label ?? signature],

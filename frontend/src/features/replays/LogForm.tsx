@@ -48,7 +48,7 @@ function Fields({ zone, first }: { zone: string; first: Draft }) {
   const [draft, setDraft] = useState(first);
   const change = (part: Partial<Draft>) => setDraft((now) => ({ ...now, ...part }));
   return (
-    <ReplayForm zone={zone} about="Sends events of the log, also of its archive, to an endpoint, which needs no registration." asked={askedOf(draft)}>
+    <ReplayForm zone={zone} about="Sends events of the log and its archive to an endpoint. No registration is needed." asked={askedOf(draft)}>
       {(error) => (
         <>
           <EndpointSelect zone={zone} label="Endpoint" placeholder="Choose an endpoint" value={draft.endpoint} onChange={(endpoint) => change({ endpoint })} error={errorAt(error, "endpoint")} />

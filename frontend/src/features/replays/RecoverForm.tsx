@@ -38,7 +38,7 @@ function Fields({ zone, first }: { zone: string; first: Draft }) {
   const [draft, setDraft] = useState(first);
   const change = (part: Partial<Draft>) => setDraft((now) => ({ ...now, ...part }));
   return (
-    <ReplayForm zone={zone} about="Sends deliveries of an endpoint again that ended without success before the run starts." asked={askedOf(draft)}>
+    <ReplayForm zone={zone} about="Resends the deliveries of an endpoint that ended without success before the run was requested." asked={askedOf(draft)}>
       {(error) => (
         <>
           <EndpointSelect zone={zone} label="Endpoint" placeholder="Choose an endpoint" value={draft.endpoint} onChange={(endpoint) => change({ endpoint })} error={errorAt(error, "endpoint")} />
@@ -77,7 +77,7 @@ function Cause({ draft, change, error }: CauseProps) {
     <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
       <Select
         label="Last attempt"
-        description="Only those whose last attempt failed so."
+        description="Only deliveries whose last attempt had this outcome."
         placeholder="Any outcome"
         data={OUTCOMES.map((value) => ({ value, label: outcomeOf({ outcome: value, status: null }) }))}
         value={draft.outcome ?? null}
@@ -87,7 +87,7 @@ function Cause({ draft, change, error }: CauseProps) {
       />
       <NumberInput
         label="Status code"
-        description="Only those whose last response had it."
+        description="Only deliveries whose last response had this status code."
         placeholder="Any"
         min={100}
         max={999}

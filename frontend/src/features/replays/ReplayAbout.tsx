@@ -15,7 +15,7 @@ import { rangeText, SOURCES } from "./words";
 /** What a run sends, and how. */
 export function ReplayAbout({ zone, replay }: { zone: string; replay: Replay }) {
   return (
-    <Card title="What it sends">
+    <Card title="Selection">
       <div style={{ padding: "0 16px 16px" }}>
         <Facts facts={factsOf(zone, replay)} />
       </div>
