@@ -15,7 +15,7 @@ from delivery import selectors
 from delivery.models import Delivery
 from delivery.selectors import KEY_FIELDS, LISTED_FIELDS
 from delivery.serializers import ENDED
-from eventhub.access.principal import Actor
+from eventhub.access.principal import Actor, is_shown
 from eventhub.api.announcements import raw_connection
 from eventhub.api.pagination import Page, PreparedPage, text_of, values_of
 from eventhub.base import limits
@@ -77,10 +77,12 @@ def search(*, actor: Actor, filters: dict[str, Any], page: Page) -> PreparedPage
         return _search_stream(actor, filters, page, Q(**selecting))
     if client_id is not None:
         shown &= Q(endpoint__client_id=client_id)
-    return _page(rows, shown & Q(**selecting), filters, page)
+    return _page(actor, rows, shown & Q(**selecting), filters, page)
 
 
-def _page(rows: QuerySet[Delivery], shown: Q, filters: dict[str, Any], page: Page) -> PreparedPage:
+def _page(
+    actor: Actor, rows: QuerySet[Delivery], shown: Q, filters: dict[str, Any], page: Page
+) -> PreparedPage:
     """Return a page of rows, the newest first, of which a bounded number is examined."""
     by_event = _asks_for_event(filters)
     most = limits.DELIVERIES_DECODED_MAX if by_event else limits.DELIVERIES_SCANNED_MAX
@@ -93,7 +95,7 @@ def _page(rows: QuerySet[Delivery], shown: Q, filters: dict[str, Any], page: Pag
     listed = selectors.as_shown(rows.filter(shown)).values_list(*LISTED_FIELDS, named=True)
     found = [*(listed if by_event else listed[: page.limit + 1])]
     if by_event:
-        found = _of_event(found, filters)
+        found = _of_event(actor, found, filters)
     if len(found) > page.limit:
         found = last = found[: page.limit]
     return PreparedPage(found, text_of(last[-1], KEY_FIELDS) if last else None)
@@ -113,7 +115,7 @@ def _search_stream(actor: Actor, filters: dict[str, Any], page: Page, selecting:
     first = max(last - width + 1, 1)
     segments = Segment.objects.filter(
         Q(last__isnull=True) | Q(last__gte=first), stream_id=stream.id, first__lte=last
-    ).exclude(tier="dropped", last__lt=first)
+    )
     ids = dict(segments.values_list("pk", "partition_id"))
     partitions = {*ids.values(), *LogState.objects.values_list("current_partition", flat=True)}
     rows = Delivery.objects.filter(
@@ -125,7 +127,7 @@ def _search_stream(actor: Actor, filters: dict[str, Any], page: Page, selecting:
     ).order_by("-segment_id", "-sequence", "endpoint_id")
     found = [*selectors.as_shown(rows).values_list(*LISTED_FIELDS, named=True)]
     if _asks_for_event(filters):
-        found = _of_event(found, filters)
+        found = _of_event(actor, found, filters)
     following = _Key(0, 0, 0, first) if first > 1 else None
     if len(found) > page.limit:  # whole events: those to several endpoints stay together
         cut = found[page.limit - 1].sequence
@@ -154,19 +156,23 @@ def _asks_for_event(filters: dict[str, Any]) -> bool:
     return filters["type"] is not None or filters["event"] is not None
 
 
-def _of_event(rows: Sequence[Any], filters: dict[str, Any]) -> list[Any]:
-    """Return the rows whose event is in the database and has the type and the id of the filters."""
+def _of_event(actor: Actor, rows: Sequence[Any], filters: dict[str, Any]) -> list[Any]:
+    """Return the rows whose event is in the database, is visible to the actor, and has the type and
+    the id of the filters.
+    """
     keys = {(row.segment_id, row.sequence) for row in rows}
     matching = {
         (stored.segment_id, stored.sequence)
         for stored in _events(keys)
-        if _is_asked_for(stored.payload, filters)
+        if _is_asked_for(actor, stored.payload, filters)
     }
     return [row for row in rows if (row.segment_id, row.sequence) in matching]
 
 
-def _is_asked_for(payload: bytes, filters: dict[str, Any]) -> bool:
+def _is_asked_for(actor: Actor, payload: bytes, filters: dict[str, Any]) -> bool:
     event = decode(bytes(payload))
+    if not is_shown(event, actor.principal):
+        return False
     type, id = filters["type"], filters["event"]
     return (type is None or event.type == type) and (id is None or id_text(event.id) == id)
 

@@ -15,6 +15,7 @@ from psycopg.rows import dict_row
 from delivery.errors import UnknownDelivery
 from delivery.health import watch
 from delivery.models import PENDING, Attempt, Delivery, Listener
+from eventhub.access.grants import EXAMPLES
 from eventhub.access.principal import Actor, is_shown
 from eventhub.api.announcements import raw_connection
 from eventhub.base import limits
@@ -26,15 +27,20 @@ from eventhub.event.json_codec import event_json
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog import streams
 from eventhub.eventlog.archive.reader import archive_of
-from eventhub.eventlog.models import EventRow, Segment
+from eventhub.eventlog.models import EventRow, Segment, Stream
+from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql import queries
 from registrations.errors import UnknownEndpoint
 from registrations.models import Endpoint
-from registrations.scope import listenable_streams, owner, require_some_listen, scope
+from registrations.scope import (
+    ListenableStreams,
+    listenable_streams,
+    owner,
+    require_some_listen,
+    scope,
+)
 
 SQL = queries.load("delivery/sql/overview.sql")
-# A zone's stream of examples that were sent to endpoints: the owner of the endpoint may see one.
-EXAMPLES = "eventhub.examples"
 
 # The key of a delivery, and its position in a list. The partition may change: a pending delivery
 # moves when its partition is retired.
@@ -96,7 +102,7 @@ def find_delivery_row(*, actor: Actor, key: Sequence[int]) -> Delivery:
     found = rows.filter(**_name_of(key)).first()
     if found is None:
         raise UnknownDelivery(field="delivery")
-    if found.stream_name != EXAMPLES:
+    if found.stream_name != EXAMPLES:  # the owner of the endpoint may see an example
         actor.require_listen(found.stream_name, field="delivery")
     return found
 
@@ -181,6 +187,25 @@ def of_streams(actor: Actor, stream: str | None) -> Q:
     if not shown.system:
         require_some_listen(actor=actor)
     return shown.streams()
+
+
+def listened_ids(
+    *, actor: Actor, names: Sequence[str] | None, field: str = "streams"
+) -> tuple[int, ...] | None:
+    """Return the ids of streams by name, or of those that the actor may listen to; None: all. Raise
+    Forbidden, UnknownStream.
+    """
+    if names is not None:
+        for name in names:
+            actor.require_listen(name, field=field)
+        found = (streams.get_stream(raw_connection(), actor.zone_id, name) for name in names)
+        return tuple(stream.id for stream in found)
+    shown = listenable_streams(actor=actor)
+    if shown == ListenableStreams(None, system=True):
+        return None
+    of_zone = Q(zone_id=actor.zone_id) | Q(pk=SYSTEM_STREAM_ID)
+    rows = Stream.objects.filter(of_zone, shown.streams("name"))
+    return tuple(rows.values_list("pk", flat=True))
 
 
 def overview(*, zone_id: int) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import orjson
 
+from eventhub.access.grants import EXAMPLES
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
-from eventhub.base.errors import EventHubError, UnknownStream
+from eventhub.base.errors import EventHubError, InvalidField, UnknownStream
 from eventhub.eventlog.errors import StreamDeleting
 from registrations import statements
 from registrations.errors import TransientStream, UnknownEndpoint, UnknownGroup
@@ -152,6 +153,12 @@ class Resolver:
         for at, stream in enumerate(streams):
             if stream.transient:
                 raise TransientStream(field=f"streams.{at}", stream=stream.name)
+            if stream.name == EXAMPLES:
+                raise InvalidField(
+                    f"Events of `{EXAMPLES}` are sent to an endpoint on request only; name other"
+                    " streams, or register without an endpoint.",
+                    field=f"streams.{at}",
+                )
         return streams
 
     def _by_url(self, url: str) -> int:

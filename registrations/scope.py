@@ -33,17 +33,18 @@ class ListenableStreams(NamedTuple):
     patterns: list[str] | None
     system: bool
 
-    def streams(self) -> Q:
-        """Return the condition for a queryset whose rows have a `stream`."""
+    def streams(self, name: str = "stream__name") -> Q:
+        """Return the condition for a queryset; `name`: the lookup of the stream's name."""
         if self.patterns is None and self.system:
             return Q()
-        others = ~Q(stream__name=SYSTEM)
+        is_system = Q((name, SYSTEM))
+        others = ~is_system
         if self.patterns is not None:
-            any_of_them = Q(stream__name__in=[])
+            any_of_them = Q((f"{name}__in", []))
             for pattern in self.patterns:
-                any_of_them |= Q(stream__name__like=pattern)
+                any_of_them |= Q((f"{name}__like", pattern))
             others &= any_of_them
-        return others | Q(stream__name=SYSTEM) if self.system else others
+        return others | is_system if self.system else others
 
 
 class Owner(NamedTuple):

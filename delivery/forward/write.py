@@ -18,8 +18,7 @@ from psycopg_pool import AsyncConnectionPool
 from delivery.forward.leases import SQL, Lease, LeaseLost, StreamPosition
 from delivery.forward.plan import DeliveryBatch, DeliveryRow, SegmentRef
 from eventhub.base import limits
-from eventhub.eventlog import append
-from eventhub.eventlog.system import Announcement, announce_in
+from eventhub.eventlog.system import Announcement, announce_in, notify_of
 from eventhub.postgresql.arrays import Int8Array, TextArray, adapt, int8_array, text_array
 from eventhub.postgresql.connections import Connection, answered_within
 from eventhub.postgresql.rows import fetch_one, fetch_value, tuples_of
@@ -178,8 +177,7 @@ async def write_gap(
                 announcement = _gap_announcement(missed, gap)
                 announced = await announce_in(connection, zone=gap.zone, announcement=announcement)
         if gap.notices:
-            heads = append.heads_text({announced.stream_id: announced.sequence})
-            await connection.execute(append.SQL["notify"], (heads,))
+            await notify_of(connection, announced)
     return gap.notices
 
 

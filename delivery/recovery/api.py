@@ -23,7 +23,7 @@ from eventhub.api.pagination import PreparedPage, read_page, values_of
 from eventhub.api.resource import ResourceView, operation
 from eventhub.api.serializers import EmptySerializer
 from eventhub.base import errors
-from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable, StreamDeleting
+from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
 from eventhub.types.errors import TypeViolation
 from registrations.errors import UnknownEndpoint
 from registrations.models import Endpoint
@@ -103,7 +103,7 @@ class EndpointExamples(OwnedView):
 
     @operation(
         "Send an example of a type to an endpoint; the delivery shows the result",
-        *(TypeViolation, StreamDeleting, errors.Conflict),
+        TypeViolation,
         body=ExampleRequestSerializer,
         status=202,
     )

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from delivery.recovery.replays import listened_ids
+from delivery import selectors
 from delivery.recovery.services import SQL
 from delivery.selectors import KEY_FIELDS
 from eventhub.access.principal import Actor
@@ -19,14 +19,14 @@ _END = (1 << 63) - 1, (1 << 31) - 1, (1 << 63) - 1, (1 << 63) - 1  # in the orde
 class _GroupRow(NamedTuple):
     """A group, and the position of the next page; all but that is null if there is no group."""
 
-    endpoint_id: int
-    client: str
+    endpoint_id: int | None
+    client: str | None
     last_outcome: str | None
     last_status: int | None
-    deliveries: int
-    first_at: datetime
-    last_at: datetime
-    samples: list[list[int]]
+    deliveries: int | None
+    first_at: datetime | None
+    last_at: datetime | None
+    samples: list[list[int]] | None
     next: list[int] | None
 
 
@@ -57,7 +57,9 @@ def list_groups(*, actor: Actor, filters: dict[str, Any], page: Page) -> Prepare
         "state": filters["state"] or "dead_lettered",
         "client": scope(actor=actor, name=filters["client"]),
         "endpoint": filters["endpoint"],
-        "stream_ids": listened_ids(actor, stream and [stream], field="stream"),
+        "stream_ids": selectors.listened_ids(
+            actor=actor, names=stream and [stream], field="stream"
+        ),
         "rows_max": limits.DEAD_LETTERS_EXAMINED_MAX,
         "groups_max": page.limit,
         "samples": limits.DEAD_LETTER_SAMPLES,
@@ -76,7 +78,7 @@ def list_groups(*, actor: Actor, filters: dict[str, Any], page: Page) -> Prepare
 
 
 def _group(row: _GroupRow) -> DeadLetterGroup:
-    return DeadLetterGroup(*row[:7], [*map(_text, row.samples)])
+    return DeadLetterGroup._make([*row[:7], [*map(_text, row.samples or [])]])
 
 
 def _text(key: list[int]) -> str:

@@ -1,36 +1,37 @@
 """Sends an example event of a type to one endpoint, as a delivery like any other. Django module.
 
-The event is appended to a stream of its own, for which there are no other callbacks, and addressed
+The event is appended to a stream of the hub, for which no registration has callbacks, and addressed
 to the client of the endpoint alone.
 """
 
 from functools import partial
 from typing import Any, NamedTuple
 
+import psycopg
 from django.db import transaction
 
 from delivery import selectors
+from delivery.callbacks.heartbeat import SQL as WORKERS_SQL
 from delivery.models import Delivery
 from delivery.partitions.create import create_partitions
 from delivery.recovery.log_pages import SQL
-from delivery.recovery.replays import in_loop
-from delivery.selectors import EXAMPLES
+from eventhub.access.grants import EXAMPLES
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import append_events, raw_connection
+from eventhub.api.asynchronous import run_connected
 from eventhub.base import limits
-from eventhub.base.errors import Conflict
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.inbound import EventIn
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.models import Segment
-from eventhub.streams.services import put_stream
+from eventhub.streams.services import hub_stream
 from eventhub.types import selectors as types
 from eventhub.types.definitions import schemas_of
 from eventhub.types.examples import example_of
 from registrations.endpoints.order_key import lane_number, order_path
 from registrations.errors import UnknownEndpoint
-from registrations.models import CURRENT, Endpoint, RegistrationVersion
+from registrations.models import Endpoint
 
 _POLICY = {
     "retain_events": limits.EXAMPLES_RETAINED,
@@ -48,25 +49,25 @@ class ExampleRequest(NamedTuple):
 
 def send_example(*, actor: Actor, endpoint: Endpoint, request: ExampleRequest) -> Delivery:
     """Append an example and write its delivery; a worker posts it. Raises TypeViolation if the
-    attributes do not satisfy the type, StreamDeleting, Conflict.
+    attributes do not satisfy the type.
     """
     event = _event(actor, endpoint, request)
-    stream, _ = put_stream(zone_id=actor.zone_id, zone=actor.zone, name=EXAMPLES, policy=_POLICY)
-    in_loop(partial(create_partitions, wait=True))  # in a new hub, no forwarder has made any
+    stream = hub_stream(zone_id=actor.zone_id, zone=actor.zone, name=EXAMPLES, policy=_POLICY)
+    try:
+        return _send(actor, endpoint, stream.id, event)
+    except psycopg.IntegrityError:
+        # in a new hub, no forwarder has made a partition of deliveries
+        run_connected(partial(create_partitions, wait=True), name="examples")
+        return _send(actor, endpoint, stream.id, event)
+
+
+def _send(actor: Actor, endpoint: Endpoint, stream_id: int, event: Event) -> Delivery:
     with transaction.atomic():
         if not Endpoint.objects.live().select_for_update().filter(pk=endpoint.pk).values_list("pk"):
             raise UnknownEndpoint(field="endpoint")
-        [appended] = append_events([Draft(stream.id, DEFAULT_MASK, encode(event))])
-        # the head is locked: a registration from now on does not match the event
-        named = RegistrationVersion.objects.filter(CURRENT, endpoint__isnull=False)
-        if named.filter(streams__contains=[stream.id]).exists():
-            raise Conflict(
-                f"A registration with an endpoint names the stream `{EXAMPLES}`, which is for"
-                " examples; end it first.",
-                field="endpoint",
-            )
+        [appended] = append_events([Draft(stream_id, DEFAULT_MASK, encode(event))])
         raw_connection().execute(SQL["insert"], _values(endpoint, appended, event))
-        transaction.on_commit(lambda: raw_connection().execute(SQL["notify"]), robust=True)
+        transaction.on_commit(lambda: raw_connection().execute(WORKERS_SQL["notify"]), robust=True)
         [key] = Delivery.objects.filter(
             endpoint_id=endpoint.pk,
             sequence=appended.sequence,

@@ -74,6 +74,7 @@ class _LogPreview:
         self._params: Any = request.params
         self._first: list[PreviewSample] = []
         self._last: deque[PreviewSample] = deque(maxlen=limits.REPLAY_PREVIEW_SAMPLES)
+        self._reached = pages.start()
         self._examined = self._matched = self._sent = self._skipped = self._missing = 0
 
     async def run(self) -> Preview:
@@ -100,7 +101,7 @@ class _LogPreview:
     async def _examine(self) -> bool:
         """Examine the events from the first one on; return whether all of them were."""
         until_s = self._clock.monotonic_s() + limits.REPLAY_PREVIEW_S_MAX
-        position, most = self._pages.start(), self._request.deliveries_max
+        position, most = self._reached, self._request.deliveries_max
         while self._examined < limits.REPLAY_PREVIEW_EVENTS_MAX:
             if self._clock.monotonic_s() >= until_s:
                 return False
@@ -119,16 +120,22 @@ class _LogPreview:
             self._sent += len(plan.events)
             self._show(position.range, plan.events)
             done = most is not None and self._sent >= most
-            if page.at_end or done or page.position == position:
+            if page.at_end or done:
                 return True
-            position = page.position
+            if page.position == position:  # a gap notice is pending, and the run would wait for it
+                return False
+            position = self._reached = page.position
         return False
 
     async def _examine_tail(self) -> None:
-        """Examine the last events of the last stream, for the last samples."""
+        """Examine the last events of the last stream that were not examined, for the last
+        samples.
+        """
         number = len(self._params.ranges) - 1
         of_stream = self._params.ranges[number]
         after = max(of_stream.last - limits.REPLAY_PREVIEW_TAIL_EVENTS, of_stream.after)
+        if self._reached.range == number:
+            after = max(after, self._reached.sequence)
         segment = await self._pages.segment_at(of_stream.stream_id, after + 1)
         if segment is None:
             return
@@ -159,20 +166,20 @@ async def _of_failed(
     """Return the preview of a run over deliveries; counted up to the bound."""
     most = limits.REPLAY_PREVIEW_EVENTS_MAX
     rows = await read_failed(connection, request.target, params, FailedPosition(), most)
-    sent = sum(not row.is_missing for row in rows)
-    samples = [_sample(row) for row in rows]
+    present = [row for row in rows if not row.is_missing]
+    sent = present[: request.deliveries_max]
     shown = limits.REPLAY_PREVIEW_SAMPLES
     return Preview(
         len(rows) < most,
         len(rows) if len(rows) < most else None,
         len(rows),
         len(rows),
-        _bounded(sent, request.deliveries_max),
+        len(sent),
         0,
-        len(rows) - sent,
-        _duration_s(sent, request),
-        samples[:shown],
-        samples[shown:][-shown:],
+        len(rows) - len(present),
+        _duration_s(len(sent), request),
+        [*map(_sample, sent[:shown])],
+        [*map(_sample, sent[shown:][-shown:])],
     )
 
 

@@ -91,7 +91,7 @@ class ReplayPreview(Replays):
 
     @operation(
         "Preview a replay: how many deliveries, which, and how long it would take",
-        *(*_LOG_ERRORS, *_READ_ERRORS),
+        *(*_LOG_ERRORS, *_READ_ERRORS, errors.TooManyRequests),
         body=ReplayRequestSerializer,
         response=PreviewSerializer,
         status=200,
@@ -128,7 +128,7 @@ class RecoveryPreview(Recovery):
 
     @operation(
         "Preview the recovery of an endpoint",
-        errors.UnknownStream,
+        *(errors.UnknownStream, errors.TooManyRequests),
         body=RecoverRequestSerializer,
         response=PreviewSerializer,
         status=200,

@@ -2,14 +2,14 @@
 transaction. Django module.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from django.contrib.postgres.functions import TransactionNow
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from delivery import selectors
 from delivery.errors import ReplayState, UnknownReplay
 from delivery.models import ReplayRun
 from delivery.recovery.log_pages import ReplayTarget, node_of, start_of
@@ -22,27 +22,30 @@ from delivery.recovery.runs import (
     RunAction,
     StreamRange,
 )
+from eventhub.access.models import Zone
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import announce, raw_connection
+from eventhub.api.asynchronous import run_connected
 from eventhub.base import limits
 from eventhub.base.broker import REPLAY, request_task, require_workers
+from eventhub.base.client_slots import ClientSlots
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
 from eventhub.base.errors import InvalidField, LimitReached, MissingField
 from eventhub.eventlog import streams
 from eventhub.eventlog.archive.reader import archive_of
-from eventhub.eventlog.models import Segment, Stream
+from eventhub.eventlog.models import Stream
 from eventhub.eventlog.read import Start, resolve
 from eventhub.eventlog.stored import Cursor
-from eventhub.eventlog.system import SYSTEM_STREAM_ID
-from eventhub.postgresql.connections import Connection, connect
+from eventhub.postgresql.connections import Connection
 from registrations.errors import TransientStream, UnknownEndpoint, UnknownRegistration
 from registrations.filter_source import FilterSource
 from registrations.models import Endpoint, Registration, RegistrationVersion
-from registrations.scope import ListenableStreams, listenable_streams, scope
+from registrations.scope import scope
 
-Result = TypeVar("Result")
-_SYSTEM = Q(stream_id=SYSTEM_STREAM_ID)
+_PREVIEWS = ClientSlots(
+    limits.REPLAY_PREVIEWS_PER_PROCESS_MAX, limits.REPLAY_PREVIEWS_PER_CLIENT_MAX, of="previews"
+)
 
 
 class ReplayOptions(NamedTuple):
@@ -142,8 +145,16 @@ def preview_replay(
     """Return what a run would send now; nothing is written.
 
     Raises UnknownEndpoint, UnknownStream, UnknownRegistration, TransientStream, Forbidden,
-    InvalidField, MissingField, and the errors of positions and of reading the log.
+    InvalidField, MissingField, the errors of positions and of reading the log, and TooManyRequests.
     """
+    client_id = 0 if actor.principal is None else actor.principal.client_id
+    with _PREVIEWS.one(client_id):
+        return _preview(actor, endpoint_id, request, options)
+
+
+def _preview(
+    actor: Actor, endpoint_id: int, request: LogRequest | FailedRequest, options: ReplayOptions
+) -> Preview:
     planned = _plan(actor, endpoint_id, request)
     endpoint = planned.endpoint
     target = ReplayTarget(
@@ -155,7 +166,7 @@ def preview_replay(
     async def previewed(connection: Connection) -> Preview:
         return await preview(connection, archive, SystemClock(), asked)
 
-    return in_loop(previewed)
+    return run_connected(previewed, name="replay")
 
 
 def change_replay(*, actor: Actor, id: int, action: RunAction) -> ReplayRun:
@@ -265,7 +276,7 @@ def _ranges(
             ranges.append(StreamRange(stream.id, stream.name, *begins.cursor, last))
         return ranges
 
-    return tuple(in_loop(resolved))
+    return tuple(run_connected(resolved, name="replay"))
 
 
 def _names_of(stream_ids: Sequence[int]) -> list[str]:
@@ -277,7 +288,7 @@ def _names_of(stream_ids: Sequence[int]) -> list[str]:
 def _failed(actor: Actor, request: FailedRequest) -> FailedParams:
     """Return the parameters, with the streams to which the actor is restricted."""
     now_us = SystemClock().now_us()
-    stream_ids = listened_ids(actor, request.streams)
+    stream_ids = selectors.listened_ids(actor=actor, names=request.streams)
     until_us = now_us if request.until_us is None else min(request.until_us, now_us)
     return FailedParams(
         tuple(request.states),
@@ -289,28 +300,10 @@ def _failed(actor: Actor, request: FailedRequest) -> FailedParams:
     )
 
 
-def listened_ids(
-    actor: Actor, names: Sequence[str] | None, *, field: str = "streams"
-) -> tuple[int, ...] | None:
-    """Return the ids of streams by name, or of those that the actor may listen to; None: all. Raise
-    Forbidden, UnknownStream.
-    """
-    if names is not None:
-        for name in names:
-            actor.require_listen(name, field=field)
-        found = (streams.get_stream(raw_connection(), actor.zone_id, name) for name in names)
-        return tuple(stream.id for stream in found)
-    shown = listenable_streams(actor=actor)
-    if shown == ListenableStreams(None, system=True):
-        return None
-    rows = Segment.objects.filter(shown.streams(), Q(stream__zone_id=actor.zone_id) | _SYSTEM)
-    return tuple(rows.values_list("stream_id", flat=True).distinct())
-
-
 def _require_room(actor: Actor, endpoint: Endpoint) -> None:
-    """Lock the client, and raise LimitReached if it or the zone has too many runs."""
+    """Lock the zone, and raise LimitReached if it or the client has too many runs."""
     active = ReplayRun.objects.filter(state__in=ACTIVE, zone_id=actor.zone_id)
-    type(endpoint.client).objects.select_for_update().filter(pk=endpoint.client_id).first()
+    Zone.objects.select_for_update(no_key=True).get(pk=actor.zone_id)
     if active.filter(client_id=endpoint.client_id).count() >= limits.REPLAY_RUNS_PER_CLIENT_MAX:
         raise LimitReached(
             "The client has as many runs as it may; wait for one, or cancel one.",
@@ -342,13 +335,3 @@ def _whose(actor: Actor) -> Q:
     client_id = scope(actor=actor)
     own = {} if client_id is None else {"client_id": client_id}
     return Q(zone_id=actor.zone_id, **own)
-
-
-def in_loop(work: Callable[[Connection], Coroutine[Any, Any, Result]]) -> Result:
-    """Run work on an asynchronous connection. Raises DatabaseUnavailable."""
-
-    async def connected() -> Result:
-        async with await connect(read_env().database_url, name="eventhub replay") as connection:
-            return await work(connection)
-
-    return asyncio.run(connected())

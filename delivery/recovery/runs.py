@@ -14,7 +14,6 @@ from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from registrations.filters.ast import Node
 from registrations.filters.evaluate import TypeHierarchy, holds
 
-Source = Literal["log", "deliveries"]
 RunState = Literal["running", "paused", "completed", "cancelled", "failed"]
 WaitsFor = Literal["endpoint", "backlog", "forwarder", "archive"]
 

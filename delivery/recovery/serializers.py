@@ -1,6 +1,6 @@
 """The JSON form of requests to send deliveries again, and of replay runs. Django module."""
 
-from typing import Any
+from typing import Any, get_args
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -154,7 +154,7 @@ class ReplaySerializer(AnswerSerializer):
         source="deliveries_max", allow_null=True, help_text="It ends after so many; null: no bound."
     )
     waits_for = serializers.ChoiceField(
-        choices=["", *WaitsFor.__args__],  # type: ignore[attr-defined]
+        choices=["", *get_args(WaitsFor)],
         help_text="Why it makes no progress: `endpoint` (it is disabled), `backlog` (of pending"
         " deliveries), `forwarder` (it has yet to match these events), `archive` (unavailable).",
     )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from delivery import selectors
+from delivery.callbacks.heartbeat import SQL as WORKERS_SQL
 from delivery.errors import DeliveryInProgress, DeliveryState, UnknownDelivery
 from delivery.models import Delivery
 from delivery.recovery.actions import RESEND, Action
@@ -109,4 +110,4 @@ def _announce(actor: Actor, delivery: Delivery, action: Action, **more: Any) -> 
         **more,
     }
     announce(zone=actor.zone, type=action.announced, attributes=attributes)
-    transaction.on_commit(lambda: raw_connection().execute(SQL["notify"]), robust=True)
+    transaction.on_commit(lambda: raw_connection().execute(WORKERS_SQL["notify"]), robust=True)

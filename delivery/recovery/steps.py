@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
-import psycopg
 
+from delivery.callbacks.heartbeat import SQL as WORKERS_SQL
 from delivery.recovery.log_pages import (
     SQL,
     LogPages,
@@ -21,11 +21,10 @@ from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
 from eventhub.base.logs import get_logger
 from eventhub.event.protobuf_codec import decode
-from eventhub.eventlog import append
-from eventhub.eventlog.errors import ArchiveUnavailable
+from eventhub.eventlog.errors import ArchiveUnavailable, StreamDeleted
 from eventhub.eventlog.log import ReadsArchive
-from eventhub.eventlog.system import Announcement, announce_in
-from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
+from eventhub.eventlog.system import Announcement, announce_in, notify_of
+from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value
 from registrations.endpoints.order_key import lane_number, order_path
 
@@ -51,7 +50,6 @@ class SteppedRun(NamedTuple):
     written: int
     state: str
     waits_for: str
-    requested_at_us: int
 
 
 class FailedDelivery(NamedTuple):
@@ -62,7 +60,6 @@ class FailedDelivery(NamedTuple):
     sequence: int
     segment: str
     stream: str
-    finished_at_us: int
     is_missing: bool
 
 
@@ -114,8 +111,6 @@ class Stepper:
             return await self._step(run)
         except ArchiveUnavailable:
             return await self._wait(run, "archive")
-        except (psycopg.Error, *CONNECTION_ERRORS):
-            raise
         except EventHubError as error:
             await self._fail(run, error.code, error.message)
         return True
@@ -175,10 +170,14 @@ class Stepper:
         return await self._write(run, step, page=page)
 
     async def _forwarded(self, run: SteppedRun, number: int) -> int:
-        """Return the last event of a stream that forwarders no longer write deliveries of."""
+        """Return the last event of a stream that forwarders no longer write deliveries of. Raises
+        StreamDeleted.
+        """
         of_stream = log_params(run.params_json).ranges[number]
         values = {"stream_id": of_stream.stream_id}
-        through: int = await fetch_value(self._connection, SQL["forwarded"], values) or 0
+        through: int | None = await fetch_value(self._connection, SQL["forwarded"], values)
+        if through is None:
+            raise StreamDeleted(stream=of_stream.stream)
         return through
 
     async def _write_page(self, run: SteppedRun, page: PlannedPage) -> int:
@@ -281,11 +280,10 @@ class Stepper:
                 )
         if written:
             metrics.REPLAY_DELIVERIES.labels(source=run.source).inc(written)
-            await connection.execute(SQL["notify"])
+            await connection.execute(WORKERS_SQL["notify"])
         if appended is not None:
             metrics.REPLAY_RUNS.labels(outcome="completed").inc()
-            heads = append.heads_text({appended.stream_id: appended.sequence})
-            await connection.execute(append.SQL["notify"], (heads,))
+            await notify_of(connection, appended)
         return True
 
     async def _advance(self, run: SteppedRun, step: _Step, written: int) -> tuple[_Counts, bool]:
@@ -326,8 +324,7 @@ class Stepper:
                 connection, zone=run.target.zone, announcement=announcement
             )
         metrics.REPLAY_RUNS.labels(outcome="failed").inc()
-        heads = append.heads_text({appended.stream_id: appended.sequence})
-        await connection.execute(append.SQL["notify"], (heads,))
+        await notify_of(connection, appended)
 
 
 def _about(run: SteppedRun) -> dict[str, Any]:

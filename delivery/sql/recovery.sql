@@ -92,6 +92,3 @@ SELECT e.segment_id, e.sequence, e.payload
   FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS requested (segment_id, sequence)
   JOIN segments s ON s.id = requested.segment_id
   JOIN events e ON e.partition_id = s.partition_id AND e.segment_id = requested.segment_id AND e.sequence = requested.sequence
-
--- name: notify
-SELECT pg_notify('eventhub_deliveries', '')

@@ -8,7 +8,7 @@ SELECT pg_try_advisory_lock(hashtext('eventhub replay'))
 SELECT pg_advisory_unlock(hashtext('eventhub replay'))
 
 -- name: running
--- The running runs whose rate allows a step now, and how long the next one has to wait.
+-- The running runs, and whether the rate of each allows a step now.
 SELECT id, is_over(paced_until, %(pace_s)s) AS is_due FROM replay_runs WHERE state = 'running' ORDER BY id
 
 -- name: run
@@ -16,8 +16,7 @@ SELECT id, is_over(paced_until, %(pace_s)s) AS is_due FROM replay_runs WHERE sta
 SELECT r.id, r.zone_id, z.name AS zone, c.name AS client, ARRAY(SELECT jsonb_array_elements_text(c.groups)) AS groups,
        r.endpoint_id, e.enabled AS endpoint_enabled, e.deleted_at IS NOT NULL AS endpoint_deleted, r.source,
        r.params::text AS params_json, r.version_id, r.position::text AS position_json, r.steps, r.rate, r.deliveries_max, r.force,
-       r.new_id, r.written, r.state, r.waits_for,
-       (extract(epoch FROM r.requested_at) * 1000000)::bigint AS requested_at_us
+       r.new_id, r.written, r.state, r.waits_for
   FROM replay_runs r
   JOIN zones z ON z.id = r.zone_id
   JOIN clients c ON c.id = r.client_id
@@ -135,7 +134,6 @@ SELECT found.*
  CROSS JOIN unnest(%(states)s::text[]) AS ended (state)
  CROSS JOIN LATERAL (
     SELECT d.partition_id, d.segment_id, d.sequence, g.uuid::text AS segment, t.name AS stream,
-           (extract(epoch FROM d.finished_at) * 1000000)::bigint AS finished_at_us,
            g.tier = 'dropped' AND d.payload IS NULL AND d.gap_first IS NULL AS is_missing
       FROM deliveries d
       JOIN segments g ON g.id = d.segment_id
@@ -173,6 +171,3 @@ UPDATE replay_runs SET state = 'failed', reason = %(reason)s, detail = %(detail)
 
 -- name: forget
 DELETE FROM replay_runs WHERE ended_at < now() - make_interval(days => %(retained_days)s)
-
--- name: notify
-SELECT pg_notify('eventhub_deliveries', '')

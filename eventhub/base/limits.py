@@ -378,6 +378,8 @@ REPLAY_UNIT_S = 10.0  # one task of a worker; the next one goes on
 REPLAY_PACE_S_MAX = 60.0  # a step is due later only after the clock was set back
 REPLAY_PREVIEW_EVENTS_MAX = 50_000  # examined by a preview; the rest is estimated
 REPLAY_PREVIEW_S_MAX = 3.0  # a client waits for it
+REPLAY_PREVIEWS_PER_PROCESS_MAX = 4  # at a time; each takes a connection and part of a core
+REPLAY_PREVIEWS_PER_CLIENT_MAX = 2  # of these, in one process
 REPLAY_PREVIEW_SAMPLES = 3  # first and last ones shown
 REPLAY_PREVIEW_TAIL_EVENTS = 500  # examined at the end of a range for the last samples
 

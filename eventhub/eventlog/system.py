@@ -45,8 +45,8 @@ def drafts_of(
 async def announce_in(
     connection: psycopg.AsyncConnection[Any], *, zone: str | None, announcement: Announcement
 ) -> Appended:
-    """Append one event LAST in the transaction of an asynchronous connection. Call `notify` after
-    its commit.
+    """Append one event LAST in the transaction of an asynchronous connection. Call `notify_of`
+    after its commit.
     """
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
         raise RuntimeError("announce_in needs the caller's open transaction")
@@ -58,6 +58,12 @@ async def announce_in(
     if announcement.resource is not None:
         await resource_changes.record_in(connection, [(announcement.resource, outcome[0])])
     return outcome[0]
+
+
+async def notify_of(connection: psycopg.AsyncConnection[Any], announced: Appended) -> None:
+    """Notify readers of an announcement, after its commit."""
+    heads = append.heads_text({announced.stream_id: announced.sequence})
+    await connection.execute(append.SQL["notify"], (heads,))
 
 
 def _draft(zone: str | None, announcement: Announcement, action: str = "") -> Draft:

@@ -13,6 +13,7 @@ import orjson
 from msgspec import Meta
 
 from eventhub.access.authorizer import Authorizer
+from eventhub.access.grants import HUB_STREAMS
 from eventhub.access.principal import Principal, is_shown
 from eventhub.access.quotas import RateLimited
 from eventhub.base import limits, metrics
@@ -120,9 +121,9 @@ class Sender(NamedTuple):
 
 def require_emit(principal: Principal, stream: str) -> None:
     """Raise Forbidden unless the principal may emit into the stream."""
-    if stream == "system":
+    if stream in HUB_STREAMS:
         raise Forbidden(
-            "Only the hub itself writes to the stream `system`; emit to another stream."
+            f"Only the hub itself writes to the stream `{stream}`; emit to another stream."
         )
     principal.require("emit", stream)
 

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from django.db import transaction
 
-from eventhub.access.grants import SYSTEM
+from eventhub.access.grants import HUB_STREAMS
 from eventhub.access.models import Zone
 from eventhub.accounts.services import require_zone_not_deleting
 from eventhub.api.announcements import announce, raw_connection
@@ -47,11 +47,23 @@ def put_stream(
     *, zone_id: int, zone: str, name: str, policy: Mapping[str, Any], if_match: int | None = None
 ) -> tuple[StreamRow, bool]:
     """Create a stream or set the given fields of its policy; others stay, or get their defaults.
-    Return it, and True if it is new. Idempotent. Raises DurabilityFixed, KeyedFixed, and
-    InvalidField for fields that exclude each other.
+    Return it, and True if it is new. Idempotent. Raises Forbidden for a stream of the hub,
+    DurabilityFixed, KeyedFixed, and InvalidField for fields that exclude each other.
     """
-    if name == SYSTEM:
-        raise Forbidden("The stream `system` belongs to the hub; choose another name.")
+    if name in HUB_STREAMS:
+        raise Forbidden(f"The stream `{name}` belongs to the hub; choose another name.")
+    return _put(zone_id=zone_id, zone=zone, name=name, policy=policy, if_match=if_match)
+
+
+def hub_stream(*, zone_id: int, zone: str, name: str, policy: Mapping[str, Any]) -> StreamRow:
+    """Return a stream of the hub in a zone; create it with the policy if the zone has none."""
+    found = streams.find_stream(raw_connection(), zone_id, name)
+    return found or _put(zone_id=zone_id, zone=zone, name=name, policy=policy)[0]
+
+
+def _put(
+    *, zone_id: int, zone: str, name: str, policy: Mapping[str, Any], if_match: int | None = None
+) -> tuple[StreamRow, bool]:
     connection = raw_connection()
     found = streams.find_stream(connection, zone_id, name)
     if found and if_match is None and _merged(found.policy, policy) == found.policy:
@@ -119,10 +131,10 @@ def _locked(
     connection: psycopg.Connection[Any], resource: Resource, if_match: int | None
 ) -> StreamRow:
     """Return the stream, which nothing changes before the end of the transaction. Raises Forbidden
-    for `system`, UnknownStream, Changed.
+    for a stream of the hub, UnknownStream, Changed.
     """
-    if resource.name == SYSTEM:
-        raise Forbidden("The stream `system` belongs to the hub and cannot be deleted.")
+    if resource.name in HUB_STREAMS:
+        raise Forbidden(f"The stream `{resource.name}` belongs to the hub and cannot be deleted.")
     streams.lock_system(connection)
     found = streams.get_stream(connection, resource.zone_id, resource.name)
     require_unchanged(resource, if_match)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.db import transaction
 from django.utils.crypto import salted_hmac
 
-from eventhub.access.grants import SYSTEM
+from eventhub.access.grants import HUB_STREAMS
 from eventhub.access.principal import Actor, is_shown
 from eventhub.access.rate_limits import spend_now
 from eventhub.access.selectors import channel_mask
@@ -220,9 +220,9 @@ def _keyed(actor: Actor, name: str) -> StreamRow:
 
 def _writable(actor: Actor, name: str) -> tuple[StreamRow, str]:
     """Return the stream, and the client that emits to it, whose event is counted."""
-    if name == SYSTEM:
+    if name in HUB_STREAMS:
         raise Forbidden(
-            "Only the hub itself writes to the stream `system`; emit to another stream."
+            f"Only the hub itself writes to the stream `{name}`; emit to another stream."
         )
     actor.require("emit", name)
     if actor.principal is None:

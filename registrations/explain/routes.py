@@ -12,6 +12,7 @@ import orjson
 
 from eventhub.access.principal import Principal, is_shown
 from eventhub.base import limits, metrics
+from eventhub.base.client_slots import ClientSlots
 from eventhub.base.errors import (
     EventHubError,
     InvalidField,
@@ -38,7 +39,6 @@ from registrations.explain.conditions import EvaluatedEvent
 from registrations.explain.dry_run import DryRun, DryRunCaller, DryRunInput, DryRunJson
 from registrations.explain.dry_run_request import bits_of, parse_dry_run, range_of
 from registrations.explain.search import EventMatchesJson, MatchSearch
-from registrations.explain.slots import ExplainSlots
 from registrations.explain.statements import ExplainScope, event_at
 
 _NUMBER_CHARS_MAX = 18
@@ -48,7 +48,11 @@ class ExplainRoutes:
     """The routes of one process."""
 
     def __init__(self) -> None:
-        self._slots = ExplainSlots()
+        self._slots = ClientSlots(
+            limits.EXPLAIN_PER_PROCESS_MAX,
+            limits.EXPLAIN_PER_CLIENT_MAX,
+            of="dry runs and searches",
+        )
 
     async def dry_run(self, call: Call) -> Response | StreamingResponse:
         """Answer POST /v1/filters/dry-run. Raises errors of filters, positions and streams."""
@@ -65,7 +69,7 @@ class ExplainRoutes:
         mask = await bits_of(call.authorizer, principal.zone_id, options.mask)
         hierarchy = ZoneHierarchy(call.types, stream.zone_id)
         closing = ExitStack()
-        closing.enter_context(self._slots.one(principal))
+        closing.enter_context(self._slots.one(principal.client_id))
         try:
             bounds, position = await range_of(call.log, stream, options)
             caller = DryRunCaller(call.authorizer, head.credential, principal, call.incoming.peer)
@@ -92,7 +96,10 @@ class ExplainRoutes:
         stream = await call.find_stream(principal, name)
         if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_CHARS_MAX):
             raise UnknownEvent(stream=name)
-        with self._slots.one(principal), metrics.EXPLAIN_S.labels(operation="matches").time():
+        with (
+            self._slots.one(principal.client_id),
+            metrics.EXPLAIN_S.labels(operation="matches").time(),
+        ):
             stored = await event_at(call.log, stream, int(text))
             _require_shown(stored, stream, principal)
             evaluated = EvaluatedEvent(
