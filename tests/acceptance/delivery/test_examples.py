@@ -46,17 +46,53 @@ def test_an_example_is_posted_signed_and_its_attempts_are_shown(zone: LiveZone, 
     assert sink.wait(2, path)[1].json["event"]["attributes"] == {"n": 1}
 
 
-def test_an_endpoint_with_a_registration_of_the_examples_gets_none_twice(
-    zone: LiveZone, sink: Sink
-) -> None:
+def test_a_registration_of_the_examples_has_no_endpoint(zone: LiveZone, sink: Sink) -> None:
     """A forwarder would write the same delivery, and fail."""
     endpoint = zone.endpoint(sink.url(f"/{zone.name}"))["id"]
     body = {"domain": "shop", "type": "order.placed"}
     assert send(zone, endpoint, body).status == 202
-    [made] = zone.register({"streams": ["eventhub.examples"], "endpoint": endpoint})
-    send(zone, endpoint, body).refused(409, "conflict")
+    registration = {"streams": ["eventhub.examples"]}
+    named = {**registration, "endpoint": endpoint}
+    answer = zone.hub.call("POST", "/v1/registrations", [named], key=zone.admin)
+    assert answer.refused(400, "invalid_field")["position"]["field"] == "streams.0"
+    [made] = zone.register(registration)
     path = f"/v1/registrations/{made['id']}"
-    assert zone.hub.call("DELETE", path, key=zone.admin).status == 204
+    zone.hub.call("PATCH", path, {"endpoint": endpoint}, key=zone.admin).refused(
+        400, "invalid_field"
+    )
     assert send(zone, endpoint, body).status == 202
     finished(zone.hub, zone.admin, endpoint, 2)
     assert len(sink.at(f"/{zone.name}")) == 2
+
+
+def test_only_the_hub_creates_changes_and_writes_the_stream_of_examples(
+    zone: LiveZone, sink: Sink
+) -> None:
+    """Its name is not free for a stream of the zone, whose events an example would drop."""
+    endpoint = zone.endpoint(sink.url(f"/{zone.name}"))["id"]
+    path = "/v1/streams/eventhub.examples"
+    event = {"domain": "shop", "type": "order.placed"}
+
+    def refused() -> None:
+        for method, at, body in (
+            ("PUT", path, {}),
+            ("DELETE", path, None),
+            ("POST", f"{path}/events", event),
+            ("PUT", f"{path}/state/a", event),
+        ):
+            problem = zone.hub.call(method, at, body, key=zone.admin).refused(403, "forbidden")
+            assert "`eventhub.examples`" in problem["detail"], problem
+
+    refused()
+    assert send(zone, endpoint, event).status == 202
+    refused()
+    assert zone.hub.call("GET", path, key=zone.admin).json["retain_events"] == 1_000
+
+
+def test_an_example_makes_the_partition_of_its_delivery(zone: LiveZone, sink: Sink) -> None:
+    """As in a new hub, where no forwarder has made one."""
+    endpoint = zone.endpoint(sink.url(f"/{zone.name}"))["id"]
+    [(current,)] = zone.hub.sql("SELECT current_partition FROM log_state")
+    zone.hub.sql(f"DROP TABLE IF EXISTS deliveries_p{current}")
+    assert send(zone, endpoint, {"domain": "shop", "type": "order.placed"}).status == 202
+    finished(zone.hub, zone.admin, endpoint, 1)

@@ -1,7 +1,10 @@
 """Replay runs: events of the log, and failed deliveries, sent to an endpoint by a worker."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+import psycopg
 
 from tests.acceptance.delivery.test_deliveries import dead_letter, finished
 from tests.acceptance.eventhub.eventlog.test_retention import announced
@@ -285,3 +288,33 @@ def test_a_client_has_a_bounded_number_of_runs(zone: LiveZone, sink: Sink) -> No
     for id in ids:
         assert world.ask(f"/v1/replays/{id}/cancel", {}).status == 200
     assert world.ask("/v1/replays", body).status == 202
+
+
+def test_a_zone_has_a_bounded_number_of_runs_also_of_several_clients_at_once(
+    zone: LiveZone, sink: Sink
+) -> None:
+    """Two clients took the last place at the same time."""
+    world = World(zone, sink)
+    zone.key("listen:*", client="other")
+    insert = (
+        "INSERT INTO replay_runs (zone_id, client_id, endpoint_id, source, requested_by, params,"
+        " position, rate, state) SELECT c.zone_id, c.id, %s, 'log', 'other', '{}', '{}', 1,"
+        " 'paused' FROM clients c JOIN zones z ON z.id = c.zone_id, generate_series(1, %s)"
+        " WHERE z.name = %s AND c.name = 'other'"
+    )
+    zone.hub.sql(insert, world.endpoint, 19, zone.name)
+    body = {"endpoint": world.endpoint, "streams": ["orders"]}
+    with (
+        psycopg.connect(zone.hub.database_url) as other,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        other.execute("SELECT FROM zones WHERE name = %s FOR NO KEY UPDATE", (zone.name,))
+        other.execute(insert, (world.endpoint, 1, zone.name))
+        asked = pool.submit(world.ask, "/v1/replays", body)
+        waits = "SELECT pid FROM pg_locks WHERE NOT granted"
+        end = time.monotonic() + 20
+        while not (asked.done() or zone.hub.sql(waits)):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        other.commit()
+        assert asked.result().refused(409, "limit_reached")["limit"] == 20

@@ -105,3 +105,16 @@ def test_a_stream_with_too_many_endpoints_is_refused(
     monkeypatch.setattr(limits, "DELIVERY_SEARCH_ENDPOINTS_MAX", 1)
     problem = refused(manager.get("/v1/deliveries?stream=lines"), 409, "limit_reached")
     assert problem["limit"] == 1 and problem["position"] == {"field": "stream"}
+
+
+@pytest.mark.parametrize("scope", ["stream=lines", "state=dead_lettered"])
+def test_a_search_by_event_does_not_reveal_a_hidden_one(manager: ApiCaller, scope: str) -> None:
+    """Its type and id are guessed otherwise."""
+    hidden = Event("shop", "secret", {"n": 6}, id="id-6", audience=("ops",))
+    run("UPDATE events SET payload = %s WHERE sequence = 6 AND segment_id IN"
+        " (SELECT segment_id FROM deliveries)", encode(hidden))  # fmt: skip
+    assert found(manager, f"{scope}&type=secret") == []
+    assert found(manager, f"{scope}&event=id-6") == []
+    member = caller_with(*EVERYTHING, zone_name="plant", client_name="guard")
+    Client.objects.filter(zone__name="plant", name="guard").update(groups=["ops"])
+    assert found(member, f"{scope}&type=secret") == both(6)

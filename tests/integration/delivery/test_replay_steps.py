@@ -13,9 +13,13 @@ from typing import Any
 
 import pytest
 
+from delivery.recovery.log_pages import ReplayTarget
+from delivery.recovery.preview import Preview, PreviewRequest, preview
+from delivery.recovery.runs import FailedParams, LogParams, StreamRange
 from delivery.recovery.task import ReplayExecutor
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
+from eventhub.postgresql.connections import connect
 from tests.integration.archive_world import archive, archived_stream, fill
 from tests.integration.callbacks_world import CallbacksWorld, Sent, draining, receiver, until
 
@@ -254,3 +258,65 @@ async def test_recovered_dead_letters_of_an_ordered_lane_come_in_order_before_wh
             await until(lambda: world.states(endpoint) == ["delivered"] * 40)
     assert sink.sequences() == sent.sequences
     assert field(world, id, "state") == "completed"
+
+
+def test_a_run_over_a_deleted_stream_fails(world: CallbacksWorld, short: None) -> None:
+    """It would wait for a forwarder for ever."""
+    sent = world.events(4)
+    endpoint = world.endpoint("http://127.0.0.1:1/")
+    id = start(world, endpoint, sent._replace(stream_id=1_000_000))
+    execute(world)
+    assert (field(world, id, "state"), field(world, id, "reason")) == ("failed", "stream_deleted")
+
+
+async def previewed(
+    world: CallbacksWorld,
+    endpoint: int,
+    params: LogParams | FailedParams,
+    most: int | None = None,
+) -> Preview:
+    zone_id = world.one("SELECT id FROM zones WHERE name = 'default'")
+    target = ReplayTarget(endpoint, zone_id, "default", "shop", [])
+    request = PreviewRequest(target, params, rate=100, deliveries_max=most)
+    async with await connect(world.url, name="eventhub test") as connection:
+        return await preview(connection, None, SystemClock(), request)
+
+
+async def test_a_preview_that_ends_at_a_pending_gap_notice_is_not_exact(
+    world: CallbacksWorld,
+) -> None:
+    sent = world.events(6)
+    endpoint = world.endpoint("http://127.0.0.1:1/", ordered=True)
+    world.deliver(sent._replace(sequences=[3]), endpoint)
+    world.sql(
+        "UPDATE deliveries SET gap_first = 1, gap_reason = 'backlog' WHERE endpoint_id = %s",
+        endpoint,
+    )
+    found = await previewed(
+        world, endpoint, LogParams((StreamRange(sent.stream_id, sent.name, sent.segment, 0, 6),))
+    )
+    assert (found.exact, found.total, found.examined) == (False, 6, 2)
+    assert found.deliveries == 6, "estimated"
+    assert [one.sequence for one in (*found.first, *found.last)] == [1, 2]
+
+
+async def test_a_preview_of_a_recovery_shows_what_it_would_send(world: CallbacksWorld) -> None:
+    """Not deliveries whose event is no longer stored."""
+    sent = world.events(9)
+    endpoint = world.endpoint("http://127.0.0.1:1/")
+    world.deliver(sent, endpoint)
+    world.sql("UPDATE segments SET tier = 'dropped' WHERE id = %s", sent.segment_id)
+    world.sql(
+        "UPDATE deliveries d SET zone_id = e.zone_id, state = 'dead_lettered', finished_at = now(),"
+        " payload = CASE WHEN sequence > 4 THEN ''::bytea END"
+        " FROM endpoints e WHERE e.id = d.endpoint_id AND e.id = %s",
+        endpoint,
+    )
+    params = FailedParams(("dead_lettered",), 0, time.time_ns() // 1_000 + 60_000_000)
+    found = await previewed(world, endpoint, params)
+    assert (found.examined, found.deliveries, found.missing) == (9, 5, 4)
+    assert [one.sequence for one in found.first] == [5, 6, 7]
+    assert [one.sequence for one in found.last] == [8, 9]
+    bounded = await previewed(world, endpoint, params, 2)
+    assert (bounded.deliveries, bounded.last) == (2, [])
+    assert [one.sequence for one in bounded.first] == [5, 6]
