@@ -1,6 +1,6 @@
-"""Announces the state changes of endpoints in `system`: that their circuits open and close, that they
-fail, recover and are disabled. A registration on `system` may have these events sent to another
-endpoint. SQL module.
+"""Announces the state changes of endpoints in `system`: that their circuits open and close, that
+they fail, recover and are disabled. A registration on `system` may have these events sent to
+another endpoint. SQL module.
 
 The rows of `circuits` are written with the results of attempts, so nothing is missed; one process
 announces them, within seconds, and each circuit at most once a minute.
