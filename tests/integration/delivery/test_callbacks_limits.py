@@ -75,6 +75,22 @@ async def test_two_workers_keep_a_concurrency(world: CallbacksWorld, ordered: bo
     assert most == 3
 
 
+async def test_a_batch_is_one_request_of_the_concurrency(world: CallbacksWorld) -> None:
+    """As many batches as allowed are under way together, though each has ten deliveries."""
+    together = asyncio.Barrier(3)
+
+    async def slowly(_: Posted) -> bytes:
+        await asyncio.wait_for(together.wait(), 10)
+        return OK
+
+    async with receiver(slowly) as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=10, concurrency=3)
+        world.deliver(world.events(60), endpoint)
+        async with draining(world):
+            await until(lambda: world.states(endpoint) == ["delivered"] * 60, 20)
+    assert len(sink.posted) == 6
+
+
 async def test_an_endpoint_without_limits_does_not_wait_for_one_that_has_them(
     world: CallbacksWorld,
 ) -> None:
