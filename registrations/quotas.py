@@ -28,19 +28,19 @@ class Room(NamedTuple):
     refusal: LimitReached
 
 
-def room(kind: Kind, client_id: int, *, used: int) -> Room:
-    """Return the room of a client that has `used` and is locked.
+def room(kind: Kind, zone_id: int, client_id: int, *, used: int) -> Room:
+    """Return the room of a client of the zone that has `used` and is locked.
 
     Quotas that apply are locked until the end of the transaction, so that the clients of a zone
     cannot exceed the zone's quota together.
     """
     found = Room(hub_bound(kind) - used, LimitReached(limit=hub_bound(kind)))
     quotas = Quota.objects.filter(
-        Q(client_id=client_id) | Q(client=None, zone__client=client_id), kind=kind
+        Q(client_id=client_id) | Q(client=None, zone_id=zone_id), kind=kind
     )
     for quota in quotas.select_for_update(of=("self",)).order_by("pk"):
         of_zone = quota.client_id is None
-        left = quota.value - (used_in_zone(kind, quota.zone_id) if of_zone else used)
+        left = quota.value - (used_in_zone(kind, zone_id) if of_zone else used)
         if left < found.left:
             message = (
                 f"The quota of the {'zone' if of_zone else 'client'} is {quota.value:,} {kind};"
@@ -50,9 +50,11 @@ def room(kind: Kind, client_id: int, *, used: int) -> Room:
     return found
 
 
-def require_room(kind: Kind, client_id: int, *, used: int, more: int = 1) -> None:
-    """Raise LimitReached unless the client, which has `used` and is locked, may have `more`."""
-    found = room(kind, client_id, used=used)
+def require_room(kind: Kind, zone_id: int, client_id: int, *, used: int, more: int = 1) -> None:
+    """Raise LimitReached unless the client of the zone, which has `used` and is locked, may have
+    `more`.
+    """
+    found = room(kind, zone_id, client_id, used=used)
     if more > found.left:
         raise found.refusal
 

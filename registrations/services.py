@@ -100,7 +100,7 @@ def create_registrations(
     resolver.look_up(name for item in items for name in item.streams)
     with transaction.atomic():
         plan = ChangePlan(actor, owner, lock_owner(owner.id))
-        require_room("registrations", owner.id, used=plan.live, more=len(items))
+        require_room("registrations", actor.zone_id, owner.id, used=plan.live, more=len(items))
         _refuse_taken(owner.id, items)
         resolver.lock(items)
         secrets = _new_endpoints(plan, resolver, items)

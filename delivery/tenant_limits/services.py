@@ -86,10 +86,15 @@ def set_quotas(*, actor: Actor, client: str | None, values: Mapping[Kind, int | 
         own = Quota.objects.filter(zone_id=actor.zone_id, client=found)
         if dict(own.values_list("kind", "value")) == given:
             return
-        own.delete()
-        Quota.objects.bulk_create(
-            Quota(zone_id=actor.zone_id, client=found, kind=kind, value=value)
-            for kind, value in given.items()
+        own.exclude(kind__in=given).delete()
+        Quota.objects.bulk_create(  # rows stay: requests that wait for their locks read them again
+            (
+                Quota(zone_id=actor.zone_id, client=found, kind=kind, value=value)
+                for kind, value in given.items()
+            ),
+            update_conflicts=True,
+            update_fields=["value"],
+            unique_fields=["zone", "client", "kind"],
         )
         quotas = {kind: given.get(kind) for kind in KINDS}
         if client is None:

@@ -10,12 +10,13 @@ from typing import Any
 import django_filters
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import ValidationError
 
 from eventhub.access.names import valid_name
+from eventhub.api.fields import MomentField
 from eventhub.api.pagination import NUMBER
+from eventhub.api.problems import validation_error
 from eventhub.base import errors
-
-_MOMENT = "This must be a time with an offset, such as 2026-11-21T08:00:00Z."
 
 
 class TextFilter(django_filters.Filter):
@@ -51,11 +52,9 @@ class MomentFilter(TextFilter):
 
     def read(self, text: str) -> datetime:
         try:
-            found = datetime.fromisoformat(text)
-        except ValueError:
-            raise errors.InvalidField(_MOMENT) from None
-        if found.tzinfo is None:
-            raise errors.InvalidField(_MOMENT)
+            found: datetime = MomentField().to_internal_value(text)
+        except ValidationError as error:
+            raise validation_error(error) from None
         return found
 
 

@@ -19,7 +19,6 @@ from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions as drf_errors
 from rest_framework.response import Response
 
-from eventhub.access.quotas import RateLimited
 from eventhub.base import errors
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.errors import StorageFull
@@ -115,8 +114,7 @@ def headers(error: errors.EventHubError) -> dict[str, str]:
     found: dict[str, str] = {}
     if error.retry_after_s is not None:
         found["Retry-After"] = str(error.retry_after_s)
-    if isinstance(error, RateLimited):
-        found |= {name.decode(): value.decode() for name, value in error.headers}
+    found |= {name.decode(): value.decode() for name, value in error.headers}
     if isinstance(error, errors.Unauthenticated):
         refused = "" if type(error) is errors.Unauthenticated else ', error="invalid_token"'
         found["WWW-Authenticate"] = f'Bearer realm="eventhub"{refused}'

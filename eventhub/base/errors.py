@@ -6,6 +6,7 @@ becomes JSON (RFC 9457, `application/problem+json`); the hot routes, DRF and web
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 _WORD_BEGIN = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -16,6 +17,7 @@ class EventHubError(Exception):
 
     code = "internal"
     status = 500
+    headers: Sequence[tuple[bytes, bytes]] = ()  # of the answer, besides the usual ones
 
     def __init_subclass__(cls) -> None:
         """Set the code, the class's name in snake case (`unknown_field`), unless it has its own."""

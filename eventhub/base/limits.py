@@ -360,6 +360,8 @@ DEAD_LETTER_SAMPLES = 3  # deliveries shown of each group
 DELIVERY_IN_PROGRESS_S = 15  # Retry-After of a change to a delivery that is being posted
 
 EXAMPLES_RETAINED = 1_000  # events of the stream of examples of a zone
+EXAMPLE_ITEMS_MAX = 1_000  # of a list in a generated example
+EXAMPLE_SIZE_MAX = 65_536  # values, and characters of texts, that a schema's minimums may ask for
 
 # --- replay runs ---
 REPLAY_RUNS_PER_CLIENT_MAX = 5  # running or paused

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from eventhub.access.quotas import RateLimited
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
     BodyTooLarge,
@@ -290,8 +289,7 @@ def problem_response(error: EventHubError) -> Response:
     headers: Headers = []
     if error.retry_after_s is not None:
         headers.append((b"retry-after", str(error.retry_after_s).encode()))
-    if isinstance(error, RateLimited):
-        headers += error.headers
+    headers += error.headers
     if error.status == 401:
         headers.append((b"www-authenticate", b'Bearer realm="eventhub"'))
     if error.status == 426:

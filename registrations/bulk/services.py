@@ -111,7 +111,8 @@ class _Batch:
     @cached_property
     def _room(self) -> Room:
         """The room for more registrations, once one is created."""
-        return room("registrations", self._plan.owner.id, used=self._plan.live)
+        plan = self._plan
+        return room("registrations", plan.actor.zone_id, plan.owner.id, used=plan.live)
 
     def apply(self) -> BatchResult:
         """Plan line by line, then store the whole plan."""

@@ -89,8 +89,8 @@ class EndpointChangeSerializer(ModelSerializer):
     headers = HeadersField(
         required=False,
         allow_null=True,
-        help_text="Headers of callbacks, by name. A change sets the given ones; null removes one,"
-        " or all.",
+        help_text="Headers of callbacks, by name. A change sets the given ones and leaves the"
+        " others; null removes one, or all.",
     )
     authentication = AuthenticationSerializer(required=False, allow_null=True)
     tls = TlsSerializer(required=False, allow_null=True)

@@ -152,6 +152,7 @@ class TlsSerializer(Serializer):
         for name in ("certificate", "ca"):
             if found[name]:
                 certificate = self._checked(name, certificates.read_certificates, found[name])[0]
+                self._checked(name, certificates.describe, found[name])
                 if name == "certificate":
                     key = found["private_key"]
                     self._checked("private_key", certificates.check_private_key, certificate, key)

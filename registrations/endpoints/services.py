@@ -133,7 +133,7 @@ def create_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpo
         endpoint = add_endpoint(actor=actor, owner=owner, fields=fields)
         found = ENDPOINTS.get(pk=endpoint.pk)
         found.secret_text = endpoint.secret_text
-        announce(actor, "created", found, "ordered", "order_by")
+        _announce(actor, "created", found, "ordered", "order_by")
     return found
 
 
@@ -150,7 +150,7 @@ def add_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint
     the secret as `secret_text`.
     """
     existing = Endpoint.objects.live().filter(client_id=owner.id)
-    require_room("endpoints", owner.id, used=existing.count())
+    require_room("endpoints", actor.zone_id, owner.id, used=existing.count())
     secret = fields.secret or new_secret()
     sealed = signing_secrets.keyring().seal(secret)
     values = fields._asdict() | {"secret": sealed}
@@ -180,20 +180,16 @@ def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any
     receiver at another URL, or of another handshake, must agree first. Raises EndpointUnverified.
     """
     credentials = {name: given[name] for name in KINDS if name in given}
-    changes = {
-        name: value
-        for name, value in given.items()
-        if name not in KINDS and getattr(endpoint, name) != value
-    }
+    changes = _changes(endpoint, given)
     if not changes and not credentials:
         return endpoint
-    if "enabled" in changes:
-        changes["reason"] = None if changes["enabled"] else "request"
     if credentials or changes.keys() != {"description"}:
-        require_listen_to_all(actor, endpoint)
+        _require_listen_to_all(actor, endpoint)
     moved = origin(changes["url"]) != origin(endpoint.url) if "url" in changes else False
     if credentials or moved:
-        stored_credentials.store(endpoint, credentials, other_origin=moved)
+        is_stored = stored_credentials.store(endpoint, credentials, other_origin=moved)
+        if not changes and not is_stored:
+            return endpoint
     if changes.get("signature", "v1") != "v1" and endpoint.public_key is None:
         signing_secrets.insert_key_pair(endpoint)
     if "url" in changes:  # the health of another URL is unknown
@@ -208,8 +204,24 @@ def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any
     if is_other_receiver:
         _verify_again(endpoint, handshake)
     changed = ENDPOINTS.get(pk=endpoint.pk)
-    announce(actor, "changed", changed, *ANNOUNCED)
+    _announce(actor, "changed", changed, *ANNOUNCED)
     return changed
+
+
+def _changes(endpoint: Endpoint, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given fields that differ from the endpoint's, with the reason of `enabled`. The
+    request to disable an endpoint that waits for its receiver is a change too: of the reason.
+    """
+    changes = {
+        name: value
+        for name, value in given.items()
+        if name not in KINDS and getattr(endpoint, name) != value
+    }
+    if given.get("enabled") is False and endpoint.reason == "unverified":
+        changes["enabled"] = False
+    if "enabled" in changes:
+        changes["reason"] = None if changes["enabled"] else "request"
+    return changes
 
 
 def _unverified(endpoint: Endpoint, handshake: str, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -239,7 +251,7 @@ def verify_endpoint(*, actor: Actor, endpoint: Endpoint) -> Endpoint:
     """
     if endpoint.handshake == "none":
         raise NoHandshake
-    require_listen_to_all(actor, endpoint)
+    _require_listen_to_all(actor, endpoint)
     if endpoint.verification_requested_at is not None:
         if endpoint.verification_ended_at is None:
             return endpoint
@@ -263,7 +275,7 @@ def rotate_secret(
     """Give an endpoint whose row is locked a new secret of a signature; `secret`: the client's own.
     The one before it signs too for `overlap_s` seconds. Raises LimitReached, Forbidden.
     """
-    require_listen_to_all(actor, endpoint)
+    _require_listen_to_all(actor, endpoint)
     created = signing_secrets.replace(endpoint, signature, secret, overlap_s)
     _touch(actor, endpoint)
     return created
@@ -273,7 +285,7 @@ def revoke_secret(*, actor: Actor, endpoint: Endpoint, secret: EndpointSecret) -
     """Revoke a previous secret of an endpoint whose row is locked. Raises SecretInUse,
     Forbidden.
     """
-    require_listen_to_all(actor, endpoint)
+    _require_listen_to_all(actor, endpoint)
     signing_secrets.revoke(secret)
     _touch(actor, endpoint)
 
@@ -282,20 +294,20 @@ def delete_endpoint(*, actor: Actor, endpoint: Endpoint) -> None:
     """Delete an endpoint, whose row is locked. Raises EndpointInUse if a registration names it,
     Forbidden.
     """
-    require_listen_to_all(actor, endpoint)
+    _require_listen_to_all(actor, endpoint)
     if _current_versions(endpoint).exists():
         raise EndpointInUse(field="endpoint")
     ended = {"deleted_at": TransactionNow(), "changed_at": TransactionNow()}
     Endpoint.objects.filter(pk=endpoint.pk).update(**ended, enabled=False, secret=b"")
-    for kind in (EndpointSecret, EndpointToken):
+    for kind in (EndpointSecret, EndpointToken, EndpointVerification):
         kind.objects.filter(endpoint=endpoint).delete()
-    announce(actor, "deleted", endpoint)
+    _announce(actor, "deleted", endpoint)
 
 
 def _touch(actor: Actor, endpoint: Endpoint) -> None:
     """Announce a change of what belongs to an endpoint; workers read it again."""
     Endpoint.objects.filter(pk=endpoint.pk).update(changed_at=TransactionNow())
-    announce(actor, "changed", endpoint, *ANNOUNCED)
+    _announce(actor, "changed", endpoint, *ANNOUNCED)
 
 
 def _current_versions(endpoint: Endpoint) -> QuerySet[RegistrationVersion]:
@@ -303,7 +315,7 @@ def _current_versions(endpoint: Endpoint) -> QuerySet[RegistrationVersion]:
     return RegistrationVersion.objects.filter(CURRENT, endpoint=endpoint)
 
 
-def require_listen_to_all(actor: Actor, endpoint: Endpoint) -> None:
+def _require_listen_to_all(actor: Actor, endpoint: Endpoint) -> None:
     """Raise Forbidden unless the actor may listen to every stream of the endpoint."""
     if actor.principal is None:
         return
@@ -312,7 +324,7 @@ def require_listen_to_all(actor: Actor, endpoint: Endpoint) -> None:
         actor.require_listen(name, field="endpoint")
 
 
-def announce(actor: Actor, change: str, endpoint: Endpoint, *names: str) -> None:
+def _announce(actor: Actor, change: str, endpoint: Endpoint, *names: str) -> None:
     """Announce the named fields of the endpoint; last in the transaction."""
     fields = {name: getattr(endpoint, name) for name in names}
     attributes = {"client": endpoint.client_name, "endpoint": endpoint.pk, **fields}

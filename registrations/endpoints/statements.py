@@ -61,6 +61,7 @@ async def end_verification(
     """
     async with connection.transaction():
         key = {"id": endpoint_id, "number": number}
+        await connection.execute(SQL["lock_endpoint"], key)  # first, as a change of it does
         ended = {"outcome": result.outcome, "status": result.status, "detail": result.detail}
         if not (await connection.execute(SQL["end_verification"], {**key, **ended})).rowcount:
             return

@@ -13,9 +13,10 @@ from registrations.errors import CredentialsBound, CredentialsUnreadable
 from registrations.models import Endpoint, EndpointSecret, EndpointToken
 
 
-def store(endpoint: Endpoint, given: Mapping[str, Any], *, other_origin: bool = False) -> None:
-    """Store the given kinds of credentials of an endpoint whose row is locked; None or an empty
-    value removes one. Headers are merged into the stored ones; others are replaced.
+def store(endpoint: Endpoint, given: Mapping[str, Any], *, other_origin: bool = False) -> bool:
+    """Store the given kinds of credentials of an endpoint whose row is locked; None removes one.
+    Headers are merged into the stored ones; others are replaced. Return whether any differs from
+    what is stored.
 
     `other_origin`: the URL gets another scheme, host or port, for which the stored ones are not
     meant. Raises CredentialsBound, CredentialsUnreadable, InvalidField.
@@ -23,16 +24,17 @@ def store(endpoint: Endpoint, given: Mapping[str, Any], *, other_origin: bool = 
     rows = {
         row.kind: row for row in EndpointSecret.objects.filter(endpoint=endpoint, kind__in=KINDS)
     }
-    if other_origin and (bound := sorted(rows.keys() - given.keys())):
+    values = {kind: value for kind, value in given.items() if value != {}}  # no header is given
+    if other_origin and (bound := sorted(rows.keys() - values.keys())):
         raise CredentialsBound(field=bound[0])
-    values = dict(given)
     if values.get("headers"):
-        before = {} if other_origin else _stored(rows.get("headers"))
+        before = {} if other_origin else _stored_headers(rows.get("headers"))
         values["headers"] = _merged(before, values["headers"])
     _check_authorization(rows, values)
-    if "authentication" in values:
+    changed = {kind: value for kind, value in values.items() if _differs(rows.get(kind), value)}
+    if "authentication" in changed:
         EndpointToken.objects.filter(endpoint=endpoint).delete()
-    for kind, value in values.items():
+    for kind, value in changed.items():
         EndpointSecret.objects.filter(endpoint=endpoint, kind=kind).delete()
         if value:
             EndpointSecret.objects.create(
@@ -41,6 +43,7 @@ def store(endpoint: Endpoint, given: Mapping[str, Any], *, other_origin: bool = 
                 sealed=keyring().seal(packed(value)),
                 public=json.dumps(shown(kind, value, keyring())),
             )
+    return bool(changed)
 
 
 def _merged(before: Mapping[str, str], given: Mapping[str, str | None]) -> dict[str, str]:
@@ -50,13 +53,23 @@ def _merged(before: Mapping[str, str], given: Mapping[str, str | None]) -> dict[
         raise InvalidField(str(error), field="headers") from None
 
 
-def _stored(row: EndpointSecret | None) -> dict[str, str]:
+def _stored_headers(row: EndpointSecret | None) -> dict[str, str]:
     if row is None:
         return {}
     try:
         return unpacked(keyring().unseal(bytes(row.sealed)))
     except Unsealable:
         raise CredentialsUnreadable(field="headers") from None
+
+
+def _differs(row: EndpointSecret | None, value: dict[str, Any] | None) -> bool:
+    """Return whether a credential differs from the stored one, or that cannot be decrypted."""
+    if row is None:
+        return bool(value)
+    try:
+        return unpacked(keyring().unseal(bytes(row.sealed))) != value
+    except Unsealable:
+        return True
 
 
 def _check_authorization(rows: Mapping[str, EndpointSecret], values: Mapping[str, Any]) -> None:

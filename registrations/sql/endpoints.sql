@@ -48,6 +48,9 @@ RETURNING chosen.number, e.id, e.url, (extract(epoch FROM e.changed_at) * 100000
           e.client_id, z.name AS zone, e.format, e.handshake, e.batch_events_max, e.batch_bytes_max, e.retry_schedule,
           e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate
 
+-- name: lock_endpoint
+SELECT id FROM endpoints WHERE id = %(id)s FOR NO KEY UPDATE
+
 -- name: end_verification
 UPDATE endpoint_verifications
    SET ended_at = now(), claimed_until = NULL, outcome = %(outcome)s, status = %(status)s, detail = %(detail)s

@@ -185,6 +185,8 @@ WITH ended AS (
     SELECT id FROM endpoints WHERE client_id = %s AND deleted_at IS NULL
 ), tokens AS (
     DELETE FROM endpoint_tokens t USING ended WHERE t.endpoint_id = ended.id
+), verifications AS (
+    DELETE FROM endpoint_verifications v USING ended WHERE v.endpoint_id = ended.id
 )
 DELETE FROM endpoint_secrets s USING ended WHERE s.endpoint_id = ended.id
 

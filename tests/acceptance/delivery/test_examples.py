@@ -46,6 +46,23 @@ def test_an_example_is_posted_signed_and_its_attempts_are_shown(zone: LiveZone, 
     assert sink.wait(2, path)[1].json["event"]["attributes"] == {"n": 1}
 
 
+def test_a_type_that_asks_for_much_or_little_makes_a_small_example(
+    zone: LiveZone, sink: Sink
+) -> None:
+    """A process of the hub tried to make 10 million items, or failed on a choice of `true`."""
+    endpoint = zone.endpoint(sink.url(f"/{zone.name}"))["id"]
+    parts = {"large": {"type": "array", "minItems": 10_000_000}, "open": {"oneOf": [True]}}
+    for name, part in parts.items():
+        schema = {"properties": {"part": part}, "required": ["part"]}
+        declared = zone.hub.call(
+            "PUT", f"/v1/types/shop/{name}", {"schema": schema}, key=zone.admin
+        )
+        assert declared.status == 201, declared
+    large = send(zone, endpoint, {"domain": "shop", "type": "large"})
+    large.refused(422, "type_violation")
+    assert send(zone, endpoint, {"domain": "shop", "type": "open"}).status == 202
+
+
 def test_an_endpoint_with_a_registration_of_the_examples_gets_none_twice(
     zone: LiveZone, sink: Sink
 ) -> None:

@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client as HttpClient
+from django.test.utils import CaptureQueriesContext
 
 from eventhub.base import limits
 from tests.integration.access_world import ApiCaller, caller_with, refused
-from tests.integration.registrations.test_registrations import announced, made, world
+from tests.integration.registrations.test_registrations import announced, made, rows, world
 
 pytestmark = pytest.mark.django_db
 ORDER = {"streams": ["orders"]}
@@ -103,3 +105,26 @@ def test_a_quota_below_the_present_use_refuses_more_and_ends_nothing() -> None:
     refused(them.post("/v1/registrations", ORDER), 409, "limit_reached")
     assert them.delete(f"/v1/registrations/{found[0]['id']}").status_code == 204
     assert them.get("/v1/limits").json()["zone"]["registrations"]["used"] == 2
+
+
+def test_a_quota_is_locked_once_however_many_clients_its_zone_has() -> None:
+    them = world()
+    for n in range(3):
+        caller_with("listen:*", client_name=f"client-{n}")
+    staff = operator()
+    quotas(staff, "/v1/limits?client=tester", endpoints=9)
+    quotas(staff, endpoints=9)
+    with CaptureQueriesContext(connection) as queries:
+        assert them.post("/v1/endpoints", {"url": URL}).status_code == 201
+    [query] = [one["sql"] for one in queries if 'FROM "quotas"' in one["sql"]]
+    assert len(rows(query.replace("%", "%%"))) == 2
+
+
+def test_a_changed_quota_keeps_its_row() -> None:
+    """A request that waits for the lock of the row would not see another one."""
+    world()
+    staff = operator()
+    quotas(staff, registrations=5, endpoints=6)
+    [before] = rows("SELECT id FROM quotas WHERE kind = 'registrations'")
+    quotas(staff, registrations=7)
+    assert rows("SELECT id, kind, value FROM quotas") == [(*before, "registrations", 7)]

@@ -5,12 +5,17 @@ import json
 import time
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 from eventhub_client.callbacks import verify
 
 from eventhub.base import limits
 from registrations.endpoints.secrets import secret_text
-from registrations.endpoints.statements import request_verification
+from registrations.endpoints.statements import (
+    VerificationResult,
+    end_verification,
+    request_verification,
+)
 from tests.integration.callbacks_world import (
     OK,
     SECRET,
@@ -193,3 +198,23 @@ async def test_another_worker_takes_over_from_one_that_died(world: CallbacksWorl
         )
         async with draining(world):
             assert (await ended(world, endpoint))[0] == "verified"
+
+
+async def test_a_worker_waits_for_a_change_of_the_endpoint_before_it_locks(
+    world: CallbacksWorld,
+) -> None:
+    """The change and the worker locked two rows in opposite orders, and one of them failed."""
+    endpoint = unverified(world, "https://hooks.example/", "cloudevents")
+    async with await psycopg.AsyncConnection.connect(world.url, autocommit=True) as worker:
+        with psycopg.connect(world.url) as change:
+            change.execute("SELECT FROM endpoints WHERE id = %s FOR UPDATE", (endpoint,))
+            ending = end_verification(worker, endpoint, 1, VerificationResult("verified", 200))
+            task = asyncio.create_task(ending)
+            waits = "SELECT pid FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'"
+            await until(lambda: bool(world.sql(waits, worker.info.backend_pid)))
+            change.execute("SET LOCAL lock_timeout = '1 s'")
+            request_verification(change, endpoint)
+        await task
+    assert result(world, endpoint)[0] is None
+    assert world.enabled(endpoint) == (False, "unverified")
+    world.sql("DELETE FROM endpoint_verifications WHERE endpoint_id = %s", endpoint)

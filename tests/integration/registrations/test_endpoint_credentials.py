@@ -3,6 +3,7 @@ and are never shown.
 """
 
 import json
+import ssl
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -50,8 +51,36 @@ def test_headers_are_merged_removed_and_shown_without_their_values() -> None:
     assert changed["headers"][0] == found["headers"][0]
     [(type, event)] = announced(1)
     assert (type, "headers" in event) == ("endpoint.changed", False)
-    assert manager.patch(path, {"headers": {}}).json()["headers"] is None
+    assert manager.patch(path, {"headers": {}}).json()["headers"] == changed["headers"]
+    assert stored("headers") == {"x-api-key": "sesame-1", "x-c": "3"}
+    assert manager.patch(path, {"headers": None}).json()["headers"] is None
     assert stored("headers") is None
+
+
+def test_credentials_that_are_stored_already_change_nothing() -> None:
+    """They dropped the access token of OAuth, and were announced."""
+    manager = world()
+    given = {"headers": {"x-k": "sesame-1"}, "authentication": OAUTH2, "tls": TLS}
+    path = f"/v1/endpoints/{new_endpoint(manager, **given)['id']}"
+    rows(
+        "INSERT INTO endpoint_tokens (secret_id, endpoint_id, sealed, expires_at)"
+        " SELECT id, endpoint_id, sealed, now() + interval '1 hour' FROM endpoint_secrets"
+        "  WHERE kind = 'authentication' RETURNING 1"
+    )
+    tables = ("endpoints", "endpoint_secrets", "endpoint_tokens")
+    stored_rows = [f"SELECT t::text FROM {table} t ORDER BY 1" for table in tables]
+    before = [announced(1), manager.get(path).json(), *map(rows, stored_rows)]
+    assert manager.patch(path, given).json() == before[1]
+    assert manager.patch(path, {**given, "headers": {"x-l": None}}).status_code == 200
+    assert [announced(1), manager.get(path).json(), *map(rows, stored_rows)] == before
+    assert manager.patch(path, {**given, "authentication": BEARER}).status_code == 200
+    assert rows("SELECT count(*) FROM endpoint_tokens") == [(0,)]
+
+
+def test_a_certificate_may_have_a_comment_in_any_language() -> None:
+    commented = {name: f"# Prüfstelle\n{pem}" for name, pem in TLS.items()}
+    assert new_endpoint(world(), tls=commented)["tls"]["certificate"]["subject"] == "CN=hub.example"
+    assert stored("tls") == commented
 
 
 def test_an_authentication_is_replaced_as_a_whole() -> None:
@@ -124,6 +153,33 @@ def test_headers_that_cannot_be_decrypted_are_not_merged() -> None:
 
 LONG = "x" * (limits.ENDPOINT_HEADER_VALUE_CHARS_MAX + 1)
 PEM_OF_NOTHING = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"
+# A certificate and its key on the curve prime239v1, which the hub does not support
+ODD_CURVE = """-----BEGIN CERTIFICATE-----
+MIIBajCCARWgAwIBAgIUad9smj+Kh5OGnnXbKokLytBhID8wCgYIKoZIzj0EAwIw
+DjEMMAoGA1UEAwwDb2RkMCAXDTI2MTEyNjE1MzEzOFoYDzIxMjYxMTAyMTUzMTM4
+WjAOMQwwCgYDVQQDDANvZGQwVTATBgcqhkjOPQIBBggqhkjOPQMBBAM+AARGU1Ci
+Vy2p+KjbLq3uOQch/2gt38uG+okDvF4IUbtjo1nxCBgb1XDlbiRxKEhdjJdb5sKS
+QB6VZKlAmO2jUzBRMB0GA1UdDgQWBBQDoqscvICjVG32FYEmk/eQ/BOA+DAfBgNV
+HSMEGDAWgBQDoqscvICjVG32FYEmk/eQ/BOA+DAPBgNVHRMBAf8EBTADAQH/MAoG
+CCqGSM49BAMCA0MAMEACHnjAEMq10FmJW/94uZXqUIPqi4FxoOETHaNutEOdPAIe
+EMcD+6/KwRObqbkTxUFf0n/1amdLAzZeQh3IVBQG
+-----END CERTIFICATE-----"""
+ODD_CURVE_KEY = """-----BEGIN PRIVATE KEY-----
+MIGBAgEAMBMGByqGSM49AgEGCCqGSM49AwEEBGcwZQIBAQQeaHY4zBjn2OWfENDQ
+M5lXp2yUqARHPtgz+F7gsibeoUADPgAERlNQolctqfio2y6t7jkHIf9oLd/LhvqJ
+A7xeCFG7Y6NZ8QgYG9Vw5W4kcShIXYyXW+bCkkAelWSpQJjt
+-----END PRIVATE KEY-----"""
+
+
+def edited(pem: str, before: bytes, after: bytes) -> str:
+    """Return a certificate with other bytes in it."""
+    der = ssl.PEM_cert_to_DER_cert(pem)
+    assert der.count(before) >= 1
+    return ssl.DER_cert_to_PEM_cert(der.replace(before, after, 1))
+
+
+VERSION_5 = edited(AUTHORITY.pem, b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x04")
+NO_TEXT_NAME = edited(AUTHORITY.pem, b"\x0c\x09the tests", b"\x14\x09\xff\xfe tests ")
 EXPIRED, EXPIRED_KEY = AUTHORITY.issue("late.example", until=datetime.now(UTC) - timedelta(days=1))
 BAD = [
     *(({"headers": {name: "x"}}, f"headers.{name}")
@@ -153,6 +209,11 @@ BAD = [
     ({"tls": {"certificate": CERTIFICATE, "private_key": "x"}}, "tls.private_key"),
     ({"tls": {"certificate": EXPIRED, "private_key": EXPIRED_KEY}}, "tls.certificate"),
     ({"tls": {"ca": "x"}}, "tls.ca"),
+    ({"tls": {"ca": VERSION_5}}, "tls.ca"),
+    ({"tls": {"ca": NO_TEXT_NAME}}, "tls.ca"),
+    ({"tls": {"ca": AUTHORITY.pem + NO_TEXT_NAME}}, "tls.ca"),
+    ({"tls": {"certificate": ODD_CURVE, "private_key": ODD_CURVE_KEY}}, "tls.private_key"),
+    ({"tls": {"certificate": ODD_CURVE, "private_key": KEY}}, "tls.private_key"),
 ]  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from eventhub.base import limits
+from registrations.endpoints.statements import SQL
 from tests.integration.access_world import ApiCaller, caller_with, refused
 from tests.integration.registrations.test_registrations import announced, made, rows, world
 from tests.integration.registrations.test_registrations_endpoints import URL, new_endpoint
@@ -125,3 +126,30 @@ def test_a_registration_may_name_an_endpoint_that_waits() -> None:
     found = new_endpoint(manager, handshake="challenge")
     registration = made(manager, {"streams": ["orders"], "endpoint": found["id"]})
     assert registration["callback"] == URL
+
+
+@pytest.mark.parametrize("change", [{}, {"url": OTHER_URL}])
+def test_an_endpoint_that_waits_may_be_disabled_by_its_client(change: dict[str, Any]) -> None:
+    """The request was lost, and the receiver's consent enabled the endpoint."""
+    manager = world()
+    found = new_endpoint(manager, handshake="challenge")
+    path = f"/v1/endpoints/{found['id']}"
+    changed = manager.patch(path, {**change, "enabled": False}).json()
+    assert [changed[name] for name in STATUS] == [False, "request", None, None]
+    [(type, event)] = announced(1)
+    assert (type, event["reason"]) == ("endpoint.changed", "request")
+    rows(SQL["verified"].replace("%(id)s", "%s").replace("%(allowed_rate)s", "60"), found["id"])
+    shown = manager.get(path).json()
+    assert (shown["enabled"], shown["reason"], shown["allowed_rate"]) == (False, "request", 60)
+    assert manager.patch(path, {"enabled": True}).json()["enabled"] is True
+
+
+def test_a_deleted_endpoint_is_not_verified() -> None:
+    manager, them = world(), caller_with("listen:*", client_name="them")
+    mine = new_endpoint(manager, handshake="challenge")
+    theirs = new_endpoint(them, handshake="challenge")
+    assert manager.delete(f"/v1/endpoints/{mine['id']}").status_code == 204
+    left = "SELECT endpoint_id FROM endpoint_verifications"
+    assert rows(left) == [(theirs["id"],)]
+    assert manager.delete("/v1/clients/them").status_code == 204
+    assert rows(left) == []
