@@ -317,7 +317,6 @@ class Circuit(models.Model):
     retry_at = DateTimeField(
         db_comment="end of the pause; while half open, when the probe counts as lost"
     )
-    retry_after_s = FloatField(db_comment="Retry-After of the last response; 0: none")
     recorded_at = DateTimeField(
         db_default=TransactionNow(),
         db_comment="time of the last change; an endpoint changed later is called at once",

@@ -85,4 +85,6 @@ def _outcome(result: Mapping[str, Any]) -> AttemptOutcome:
         status = 200 if retry_after_s is None else 503
     if not isinstance(retry_after_s, int | float) or isinstance(retry_after_s, bool):
         retry_after_s = None
+    elif retry_after_s < 0:
+        retry_after_s = 0
     return AttemptOutcome(outcome_of_status(status), status, retry_after_s)

@@ -125,9 +125,8 @@ async def exhaust_withheld(connection: Connection) -> int:
     of their endpoints take, a bounded number of each endpoint; return how many.
     """
     total_s = sum(limits.CALLBACK_RETRY_SCHEDULE_S)
-    found = await fetch_all(
-        connection, _ExhaustedEndpoint, SQL["exhausted_endpoints"], {"total_s": total_s}
-    )
+    bounds = {"total_s": total_s, "least_s": limits.CALLBACK_CIRCUIT_S_MAX}
+    found = await fetch_all(connection, _ExhaustedEndpoint, SQL["exhausted_endpoints"], bounds)
     dead = 0
     for endpoint in found:
         count = 0

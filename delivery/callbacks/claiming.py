@@ -64,6 +64,7 @@ class Claiming:
                 return True
         self._endpoints_after = parallel.found.last or 0
         self._lanes_after = ordered.found.last or 0
+        self.is_throttled = False
         return False
 
     async def claim(self, connection: Connection) -> bool:

@@ -3,6 +3,7 @@ to them. Plain module.
 """
 
 import base64
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -69,6 +70,8 @@ def read_issued_token(response: CallbackResponse) -> IssuedToken:
         found = orjson.loads(response.body)
         text, kind = found["access_token"], found["token_type"]
         lifetime_s = float(found.get("expires_in") or limits.OAUTH2_LIFETIME_S_DEFAULT)
+        if not math.isfinite(lifetime_s):
+            raise ValueError(lifetime_s)
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
         raise TokenUnavailable(
             "the response is no JSON object with access_token and token_type"

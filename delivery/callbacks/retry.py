@@ -23,8 +23,8 @@ class AttemptOutcome(NamedTuple):
 
     `code`: `delivered` (2xx), `redirect` (3xx), `status` (any other response), `timeout`,
     `refused_address`, `unknown_host`, `connection`, `tls`, `protocol` (malformed or too large),
-    `unreadable` (the event, at present), `internal`. `retry_after_s`: the Retry-After of the
-    response.
+    `token_unavailable` (OAuth 2.0), `unreadable` (the event, at present), `internal`.
+    `retry_after_s`: the Retry-After of the response.
     """
 
     code: str
@@ -34,7 +34,7 @@ class AttemptOutcome(NamedTuple):
 
 class RetryDecision(NamedTuple):
     """The next state of a delivery. `pending`: retry after `delay_s`. `disables`: also disable the
-    endpoint (410). `retry_after_s`: the Retry-After of the response.
+    endpoint (410). `retry_after_s`: the Retry-After of the response, up to an hour.
     """
 
     state: DeliveryState

@@ -99,9 +99,11 @@ class TokenSource:
         try:
             async with asyncio.timeout(limits.OAUTH2_TOKEN_S_MAX):
                 await self._reject(request, rejected.obtained_us, age_s)
-        except (TimeoutError, *_LOST) as error:
+                found = await self.token(request)
+        except TimeoutError:
+            raise TokenUnavailable(f"no access token from {request.url} in time") from None
+        except _LOST as error:
             raise TokenUnavailable("the hub's database does not answer") from error
-        found = await self.token(request)
         return None if found.obtained_us == rejected.obtained_us else found
 
     def _cached(self, request: TokenRequest) -> AccessToken | None:
@@ -162,7 +164,10 @@ class TokenSource:
         """Request a token and store it, or the reason why there is none."""
         values: dict[str, Any] = {"endpoint": request.endpoint_id, "claim": claim}
         try:
-            issued = read_issued_token(await self._client.post(request.origin, request.request))
+            response = await self._client.post(
+                request.origin, request.request, timeout_s=limits.OAUTH2_REQUEST_S_MAX
+            )
+            issued = read_issued_token(response)
         except (TokenUnavailable, *_REQUEST_ERRORS) as error:
             reason = _reason(request, error)
             paused = {"error": reason, "pause_s": limits.OAUTH2_FAILURE_PAUSE_S}

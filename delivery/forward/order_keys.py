@@ -36,9 +36,9 @@ class OrderKeys:
 
     async def refresh(self, pool: AsyncConnectionPool[Connection]) -> None:
         """Read what changed since the last call. Raises DatabaseUnavailable."""
-        if not self._all_changed and not self._changed:
-            return
-        async with self._refreshing:
+        async with self._refreshing:  # also by a caller that finds nothing: others may be reading
+            if not self._all_changed and not self._changed:
+                return
             changed, everything = self._changed, self._all_changed
             self._changed, self._all_changed = set(), False
             try:

@@ -40,11 +40,11 @@ SELECT endpoint_id FROM found WHERE state <> 'closed' ORDER BY endpoint_id
 -- closed -> closed (failure), closed -> open (last_failure, once there are `failures_min` in a row), half_open -> open
 -- (probe_failed): the pause doubles. Other failures are of requests that were under way. The pause is at least the Retry-After.
 INSERT INTO circuits AS c (endpoint_id, state, failures, failing_since, failed_at, opened_at, openings, pause_s, retry_at,
-                           retry_after_s, outcome, status, segment_id, sequence)
+                           outcome, status, segment_id, sequence)
 SELECT n.endpoint_id, CASE WHEN f.opens THEN 'open' ELSE 'closed' END, n.failures, now(), now(),
        CASE WHEN f.opens THEN now() END, CASE WHEN f.opens THEN 1 ELSE 0 END, greatest(%(pause_s_base)s, n.retry_after_s),
        now() + make_interval(secs => greatest(%(pause_s_base)s * (0.5 + random() / 2), n.retry_after_s)),
-       n.retry_after_s, n.outcome, n.status, n.segment_id, n.sequence
+       n.outcome, n.status, n.segment_id, n.sequence
   FROM unnest(%(endpoints)s::bigint[], %(failures)s::bigint[], %(retry_after_s)s::bigint[], %(outcomes)s::text[],
               %(statuses)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[])
        AS n (endpoint_id, failures, retry_after_s, outcome, status, segment_id, sequence),
@@ -54,8 +54,8 @@ SELECT n.endpoint_id, CASE WHEN f.opens THEN 'open' ELSE 'closed' END, n.failure
    SET failures = least(c.failures + excluded.failures, 1000000),
        failing_since = CASE WHEN c.failures = 0 THEN now() ELSE c.failing_since END,
        failed_at = now(),
-       recorded_at = now(),
-       retry_after_s = excluded.retry_after_s,
+       -- of an open circuit the probe's start counts: an endpoint that was changed during the probe is called at once
+       recorded_at = CASE WHEN c.state = 'closed' THEN now() ELSE c.recorded_at END,
        outcome = excluded.outcome, status = excluded.status, segment_id = excluded.segment_id, sequence = excluded.sequence,
        state = CASE WHEN c.state = 'half_open' AND c.endpoint_id = ANY (%(probed)s) THEN 'open'
                     WHEN c.state = 'closed' AND c.failures + excluded.failures >= %(failures_min)s THEN 'open'
@@ -65,12 +65,12 @@ SELECT n.endpoint_id, CASE WHEN f.opens THEN 'open' ELSE 'closed' END, n.failure
        openings = c.openings + CASE WHEN c.state = 'closed' AND c.failures + excluded.failures >= %(failures_min)s THEN 1
                                     ELSE 0 END,
        pause_s = CASE WHEN c.state = 'half_open' AND c.endpoint_id = ANY (%(probed)s)
-                      THEN greatest(least(c.pause_s * 2, %(pause_s_max)s), excluded.retry_after_s)
+                      THEN greatest(least(c.pause_s * 2, %(pause_s_max)s), excluded.pause_s)
                       WHEN c.state = 'closed' THEN excluded.pause_s
                       ELSE c.pause_s END,
        retry_at = CASE WHEN c.state = 'half_open' AND c.endpoint_id = ANY (%(probed)s)
                        THEN now() + make_interval(secs => greatest(least(c.pause_s * 2, %(pause_s_max)s) * (0.5 + random() / 2),
-                                                                   excluded.retry_after_s))
+                                                                   excluded.pause_s))
                        WHEN c.state = 'closed' THEN excluded.retry_at
                        ELSE c.retry_at END
 
@@ -112,27 +112,37 @@ UPDATE deliveries d SET next_attempt_at = now()
 
 -- name: exhausted_endpoints
 -- Endpoints that have failed for as long as their schedule takes, and how long that is: their circuit has withheld deliveries
--- for that time. Time counts from the last change of the endpoint.
+-- for that time. Time counts from the last change of the endpoint. A schedule shorter than the longest pause of a circuit counts
+-- as that long, so that an outage of seconds ends no delivery that was never attempted.
 SELECT c.endpoint_id, s.total_s
   FROM circuits c
   JOIN endpoints e ON e.id = c.endpoint_id,
-       LATERAL (SELECT COALESCE((SELECT sum(pause) FROM unnest(e.retry_schedule) AS pause), %(total_s)s)::bigint AS total_s) AS s
+       LATERAL (SELECT greatest(%(least_s)s, CASE WHEN e.retry_schedule IS NULL THEN %(total_s)s
+                       ELSE COALESCE((SELECT sum(pause) FROM unnest(e.retry_schedule) AS pause), 0) END)::bigint AS total_s) AS s
  WHERE c.state <> 'closed' AND e.enabled AND e.deleted_at IS NULL
    AND c.failed_at - greatest(c.failing_since, e.changed_at) >= make_interval(secs => s.total_s)
  ORDER BY c.endpoint_id
 
 -- name: dead_letter_withheld
 -- Dead-letters some of an endpoint's deliveries that are older than its schedule and wait for nothing but the circuit, the oldest
--- first. Parallel ones between two attempts of their own keep their schedule.
-WITH parallel AS MATERIALIZED (
+-- first. Parallel ones between two attempts of their own keep their schedule. None if the endpoint has recovered or was changed
+-- meanwhile.
+WITH failing AS MATERIALIZED (
+    SELECT c.endpoint_id FROM circuits c JOIN endpoints e ON e.id = c.endpoint_id
+     WHERE c.endpoint_id = %(endpoint)s AND c.state <> 'closed' AND e.enabled AND e.deleted_at IS NULL
+       AND c.failed_at - greatest(c.failing_since, e.changed_at) >= make_interval(secs => %(total_s)s)
+       FOR SHARE OF c
+), parallel AS MATERIALIZED (
     SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND NOT ordered AND next_attempt_at <= now()
+       AND EXISTS (SELECT FROM failing)
        AND COALESCE(resent_at, created_at) < now() - make_interval(secs => %(total_s)s)
      ORDER BY next_attempt_at LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
 ), ordered AS MATERIALIZED (
     SELECT partition_id, endpoint_id, segment_id, sequence FROM deliveries
      WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered
-       AND COALESCE(resent_at, created_at) < now() - make_interval(secs => %(total_s)s) AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s))
+       AND COALESCE(resent_at, created_at) < now() - make_interval(secs => %(total_s)s)
+       AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s)) AND EXISTS (SELECT FROM failing)
      ORDER BY endpoint_id, COALESCE(lane, stream_id), sequence LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
 ), dead AS (
     UPDATE deliveries d SET state = 'dead_lettered', claim = NULL, finished_at = now()
@@ -193,14 +203,16 @@ SELECT z.name AS zone, c.name AS client, t.endpoint_id AS endpoint, t.state, t.h
  ORDER BY z.name, t.endpoint_id
 
 -- name: endpoints_to_disable
--- Enabled endpoints that have failed without a success for as long as they may.
+-- Enabled endpoints that have failed without a success for as long as they may; locked, so that the one given still does.
 SELECT c.endpoint_id
   FROM circuits c JOIN endpoints e ON e.id = c.endpoint_id,
        LATERAL (SELECT COALESCE(e.disable_after_s, %(disable_after_s)s) AS after_s) AS f
  WHERE c.failures > 0 AND e.enabled AND e.deleted_at IS NULL AND f.after_s > 0
    AND c.failed_at - greatest(c.failing_since, e.changed_at) >= make_interval(secs => f.after_s)
+   AND (%(endpoint)s::bigint IS NULL OR c.endpoint_id = %(endpoint)s)
  ORDER BY c.endpoint_id
  LIMIT %(endpoints_max)s
+   FOR UPDATE OF c
 
 -- name: forget_circuits
 -- Deletes closed circuits without failures of which nothing is left to announce.

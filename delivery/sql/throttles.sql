@@ -1,5 +1,6 @@
 -- The rate limits and the concurrency of endpoints, over all workers: a token bucket in a row of each endpoint that has a limit, and
--- the number of its claims. The rate that a receiver agreed to (allowed_rate, per minute) is a rate limit too. The row is locked until the claims are committed, so claims of two workers do not overlap.
+-- the number of its claims. The rate that a receiver agreed to (allowed_rate, per minute) is a rate limit too. The row is locked
+-- until the claims are committed, so claims of two workers do not overlap.
 
 -- name: add
 -- Inserts missing rows. For a row that exists, the insertion would wait until no other worker has it locked.
@@ -16,16 +17,21 @@ SELECT endpoint_id FROM endpoint_throttles WHERE endpoint_id = ANY (%(endpoints)
 
 -- name: take
 -- After `lock`, in a statement of its own, so that it sees what was committed before: how many slots (requests at a time) and
--- tokens (requests) each endpoint may get now; the tokens are taken from the bucket. A slot takes up to `per_slot` tokens. A bucket
+-- tokens (requests) each endpoint may get now; the tokens are taken from the bucket. A slot takes up to `per_slot` tokens. The
+-- deliveries or lanes of one claim share the requests of a batch, so they hold as many slots as they fill batches. A bucket
 -- holds the requests of a second, at least one; `full_at` is when it will be full again.
 WITH held AS (
     SELECT u.endpoint_id, u.count, least(e.rate_limit, e.allowed_rate / 60.0::float8) AS rate_limit, e.concurrency,
-           (SELECT count(*) FROM deliveries d
-             WHERE e.concurrency IS NOT NULL AND d.endpoint_id = u.endpoint_id AND d.state = 'pending' AND NOT d.ordered
-               AND d.claim IS NOT NULL
-               AND d.next_attempt_at > now() AND d.next_attempt_at <= now() + make_interval(secs => %(claim_s)s))
-           + (SELECT count(*) FROM lanes l
-               WHERE e.concurrency IS NOT NULL AND l.endpoint_id = u.endpoint_id AND l.expires_at > now()) AS held
+           (SELECT COALESCE(sum(ceil(claimed.count::float8 / COALESCE(e.batch_events_max, 1))), 0)::bigint
+              FROM (SELECT count(*) FROM deliveries d
+                     WHERE e.concurrency IS NOT NULL AND d.endpoint_id = u.endpoint_id AND d.state = 'pending' AND NOT d.ordered
+                       AND d.claim IS NOT NULL
+                       AND d.next_attempt_at > now() AND d.next_attempt_at <= now() + make_interval(secs => %(claim_s)s)
+                     GROUP BY d.claim
+                    UNION ALL
+                    SELECT count(*) FROM lanes l
+                     WHERE e.concurrency IS NOT NULL AND l.endpoint_id = u.endpoint_id AND l.expires_at > now()
+                     GROUP BY l.token) AS claimed) AS held
       FROM unnest(%(endpoints)s::bigint[], %(counts)s::bigint[]) AS u (endpoint_id, count)
       JOIN endpoints e ON e.id = u.endpoint_id
 ), allowed AS (

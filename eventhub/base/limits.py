@@ -419,7 +419,7 @@ CALLBACK_ADDRESSES_MAX = 16  # of a name that are tried in one attempt; receiver
 CALLBACK_DNS_S_MAX = 10  # a resolved address is reused for this long
 # DNS look-ups at a time: as many as unproven endpoints may hold, so that dead names delay nobody
 CALLBACK_DNS_THREADS_MAX = 384
-CALLBACK_CLAIM_S = 45.0  # the time of three attempts; claims of a dead worker are freed sooner
+CALLBACK_CLAIM_S = 45.0  # longer than any attempt; claims of a dead worker are freed sooner
 CALLBACK_HEARTBEAT_S = 0.7  # between a worker's heartbeats ...
 CALLBACK_IDLE_HEARTBEAT_S = 1.4  # ... while it holds no claim; under half of CALLBACK_SILENT_S
 # a worker without a heartbeat for this long is dead, and its claims are due; it posts nothing
@@ -432,7 +432,7 @@ CALLBACK_CIRCUIT_FAILURES = 5  # in a row; then the circuit of the endpoint open
 CALLBACK_CIRCUIT_S_BASE = 1.0  # ... for half of this to all of it, then for twice as long ...
 # ... up to this: some 20 requests in the first hour of an outage, 12 in each later one
 CALLBACK_CIRCUIT_S_MAX = 300.0
-CALLBACK_PROBE_S = 40.0  # the one request meanwhile: an attempt, and its result written
+CALLBACK_PROBE_S = CALLBACK_CLAIM_S  # the one request meanwhile: an attempt, and its result written
 # between two announcements of an endpoint's circuit, which may open and close all the time
 CALLBACK_CIRCUIT_ANNOUNCE_S = 60.0
 # an endpoint that failed for this long without a success is disabled, unless it has a time of its
@@ -454,7 +454,8 @@ CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one af
 CALLBACK_SECRET_CHARS_HIDDEN_MIN = 8  # a shorter header's value is left in a recorded response
 # An access token (OAuth 2.0), from the look-up to the response; the attempt follows, and after a
 # 401 within the same time another token and attempt: together less than two attempts' time.
-OAUTH2_TOKEN_S_MAX = 6.0
+OAUTH2_TOKEN_S_MAX = 6.0  # until there is a token ...
+OAUTH2_REQUEST_S_MAX = 4.5  # ... of which one request takes so much, so that its failure is stored
 OAUTH2_CLAIM_S = 15.0  # a worker that died requesting a token; no other one requests it meanwhile
 OAUTH2_TOKEN_POLL_S = 0.1  # while another worker requests the token
 OAUTH2_FAILURE_PAUSE_S = 5.0  # after a failed request for a token, of all workers together

@@ -78,10 +78,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "retry_after_s",
-                    FloatField(db_comment="Retry-After of the last response; 0: none"),
-                ),
-                (
                     "recorded_at",
                     DateTimeField(
                         db_comment="time of the last change; an endpoint changed later is called at once",

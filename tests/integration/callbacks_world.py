@@ -211,8 +211,8 @@ class CallbacksWorld:
         """Insert an open circuit of the endpoint; its pause ends at the SQL expression `until`."""
         self.sql(
             "INSERT INTO circuits (endpoint_id, state, failures, failing_since, failed_at,"
-            " opened_at, pause_s, retry_at, retry_after_s, outcome, segment_id, sequence)"
-            f" VALUES (%s, 'open', 9, now(), now(), now(), %s, {until}, 0, 'status', 1, 1)",
+            " opened_at, pause_s, retry_at, outcome, segment_id, sequence)"
+            f" VALUES (%s, 'open', 9, now(), now(), now(), %s, {until}, 'status', 1, 1)",
             endpoint_id,
             pause_s,
         )

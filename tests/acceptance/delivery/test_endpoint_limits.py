@@ -72,8 +72,8 @@ def test_an_open_circuit_shows_since_when_and_until_when(hub: LiveHub, zone: Liv
     endpoint = zone.endpoint(URL)["id"]
     hub.sql(
         "INSERT INTO circuits (endpoint_id, state, failures, failing_since, failed_at, opened_at,"
-        " pause_s, retry_at, retry_after_s, outcome, segment_id, sequence) VALUES (%s, 'open', 7,"
-        " '2026-11-21T08:00:00Z', now(), '2026-11-21T08:00:09Z', 8, '2026-11-21T08:00:17Z', 0,"
+        " pause_s, retry_at, outcome, segment_id, sequence) VALUES (%s, 'open', 7,"
+        " '2026-11-21T08:00:00Z', now(), '2026-11-21T08:00:09Z', 8, '2026-11-21T08:00:17Z',"
         " 'timeout', 1, 1)",
         endpoint,
     )

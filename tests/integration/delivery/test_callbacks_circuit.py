@@ -115,6 +115,28 @@ async def test_an_endpoint_that_is_changed_while_its_circuit_is_open_is_called_a
         await until(lambda: len(new.posted) > WAITING / 2, 10)
 
 
+async def test_an_endpoint_that_is_changed_during_a_probe_is_called_after_it_at_once(
+    world: CallbacksWorld,
+) -> None:
+    """The probe of its old URL ended after the change, with a Retry-After of an hour."""
+    probed, ended = asyncio.Event(), asyncio.Event()
+
+    async def asks(_: Posted) -> bytes:
+        if not world.one("SELECT count(*) FROM circuits WHERE state = 'half_open'"):
+            return answer("429 Slow Down", "Retry-After: 1")
+        probed.set()
+        await ended.wait()
+        return answer("429 Slow Down", "Retry-After: 3600")
+
+    async with receiver(asks) as old, receiver() as new, draining(world):
+        endpoint = add_deliveries(world, old.url, ordered=False)
+        await asyncio.wait_for(probed.wait(), 10)
+        change = "UPDATE endpoints SET url = %s, changed_at = now() WHERE id = %s"
+        world.sql(change, new.url, endpoint)
+        ended.set()
+        await until(lambda: len(new.posted) > WAITING / 2, 10)
+
+
 async def test_the_circuit_of_a_healthy_endpoint_that_refuses_one_in_five_stays_closed(
     world: CallbacksWorld,
 ) -> None:

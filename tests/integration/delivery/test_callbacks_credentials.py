@@ -282,6 +282,22 @@ async def test_without_a_token_nothing_is_sent_and_the_attempt_says_why(
     assert SESAME not in found
 
 
+async def test_a_token_url_that_hangs_is_a_stored_failure(
+    world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise no worker would know of it, and each attempt would wait for the whole time."""
+    monkeypatch.setattr(limits, "OAUTH2_REQUEST_S_MAX", 0.2)
+    issuer = Issuer()
+    issuer.pause_s = 30
+    async with receiver(issuer.issue) as token_url, receiver() as sink, draining(world):
+        endpoint = world.endpoint(sink.url)
+        world.credentials(endpoint, "authentication", oauth2(token_url))
+        world.deliver(world.events(1), endpoint)
+        await until(lambda: len(world.outcomes(endpoint)) == 1, 5)
+    [(error,)] = world.sql("SELECT error FROM endpoint_tokens WHERE endpoint_id = %s", endpoint)
+    assert token_url.url in error
+
+
 async def test_a_token_url_is_under_the_address_guard(world: CallbacksWorld) -> None:
     issuer = Issuer()
     async with receiver(issuer.issue) as token_url, receiver() as sink:

@@ -75,6 +75,27 @@ async def test_two_workers_keep_a_concurrency(world: CallbacksWorld, ordered: bo
     assert most == 3
 
 
+async def test_a_batch_is_one_request_of_the_concurrency(world: CallbacksWorld) -> None:
+    """While two batches of ten hang, the third request of three goes on with the others."""
+    arrived, all_arrived = 0, asyncio.Event()
+
+    async def hangs(_: Posted) -> bytes:
+        nonlocal arrived
+        arrived += 1
+        if arrived == 6:
+            all_arrived.set()
+        elif arrived <= 2:
+            await asyncio.wait_for(all_arrived.wait(), 10)
+        return OK
+
+    async with receiver(hangs) as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=10, concurrency=3)
+        world.deliver(world.events(60), endpoint)
+        async with draining(world):
+            await until(lambda: world.states(endpoint) == ["delivered"] * 60, 9)
+    assert len(sink.posted) == 6
+
+
 async def test_an_endpoint_without_limits_does_not_wait_for_one_that_has_them(
     world: CallbacksWorld,
 ) -> None:

@@ -6,11 +6,12 @@ import asyncio
 
 import pytest
 
-from delivery.callbacks.circuits import exhaust_withheld
+from delivery.callbacks.circuits import SQL, exhaust_withheld
 from eventhub.base import limits
 from eventhub.event.envelope import Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.postgresql.connections import connect
+from eventhub.postgresql.rows import fetch_value
 from tests.integration.callbacks_world import (
     OK,
     CallbacksWorld,
@@ -116,6 +117,46 @@ async def test_a_receiver_that_is_away_for_good_gets_dead_letters(
         "SELECT deliveries, reason FROM endpoint_losses WHERE endpoint_id = %s", endpoint
     )
     assert (count, outcome) == (60, "status")
+
+
+async def test_without_retries_a_withheld_delivery_waits_for_the_longest_pause(
+    world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An outage of seconds ends none that was never attempted, and a longer one all of them."""
+    monkeypatch.setattr(limits, "CALLBACK_CIRCUIT_S_MAX", 600.0)
+    connection = await connect(world.url, name="test")
+    async with connection, receiver(lambda _: FAILS) as sink:
+        endpoint = world.endpoint(sink.url, retry_schedule=[])
+        world.deliver(world.events(60), endpoint)
+        async with draining(world):
+            await until(lambda: world.one("SELECT count(*) FROM circuits WHERE state = 'open'"))
+            assert await exhaust_withheld(connection) == 0
+            assert world.states(endpoint).count("pending") >= 30
+            await pass_time_until(world, endpoint, 3_600)
+        assert await exhaust_withheld(connection) > 0
+    assert world.states(endpoint) == ["dead_lettered"] * 60
+
+
+async def test_a_circuit_that_closes_meanwhile_withholds_nothing(world: CallbacksWorld) -> None:
+    """It was open when the endpoints that have failed for long were read."""
+    connection = await connect(world.url, name="test")
+    values = {
+        "total_s": 600,
+        "claim_s": limits.CALLBACK_CLAIM_S,
+        "deliveries_max": limits.CALLBACK_EXHAUST_DELIVERIES_MAX,
+    }
+    async with connection, receiver(lambda _: FAILS) as sink:
+        endpoint = world.endpoint(sink.url, retry_schedule=[])
+        world.deliver(world.events(60), endpoint)
+        async with draining(world):
+            await until(lambda: world.one("SELECT count(*) FROM circuits WHERE state = 'open'"))
+            await pass_time_until(world, endpoint, 3_600)
+        left = world.states(endpoint).count("pending")
+        world.sql("UPDATE circuits SET state = 'closed', failures = 0")
+        values["endpoint"] = endpoint
+        assert await fetch_value(connection, SQL["dead_letter_withheld"], values) == 0
+        world.sql("UPDATE circuits SET state = 'open', failures = 5")
+        assert await fetch_value(connection, SQL["dead_letter_withheld"], values) == left > 0
 
 
 async def test_deliveries_of_a_disabled_endpoint_wait(world: CallbacksWorld) -> None:

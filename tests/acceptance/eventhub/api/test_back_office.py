@@ -50,8 +50,8 @@ def zone(hub: LiveHub) -> Iterator[LiveZone]:
     assert hub.operate("POST", "/v1/jobs/audit/runs", {}).status < 300
     hub.sql(
         "INSERT INTO circuits (endpoint_id, failures, failing_since, failed_at, pause_s, retry_at,"
-        " retry_after_s, outcome, segment_id, sequence)"
-        " SELECT id, 3, now(), now(), 1, now(), 0, 'status', 1, 1 FROM endpoints"
+        " outcome, segment_id, sequence)"
+        " SELECT id, 3, now(), now(), 1, now(), 'status', 1, 1 FROM endpoints"
     )
     hub.sql(
         "INSERT INTO archive_attempts (segment_id, attempts, reason, retry_at)"

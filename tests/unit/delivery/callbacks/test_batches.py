@@ -72,6 +72,10 @@ def test_a_batch_is_an_object_or_an_array_of_cloudevents() -> None:
             b'{"results":[{"id":"a","status":429,"retry_after":2.5}]}',
             {"a": AttemptOutcome("status", 429, 2.5)},
         ),
+        (
+            b'{"results":[{"id":"a","status":429,"retry_after":-1}]}',
+            {"a": AttemptOutcome("status", 429, 0)},
+        ),
         (b'{"results":[7,{"id":8},{"id":"a","status":"bad"}]}', {}),
     ],
 )
