@@ -1,6 +1,6 @@
-"""Announces the state changes of endpoints in `system`: that their circuits open and close, that
-they fail, recover and are disabled. A registration on `system` may have these events sent to
-another endpoint. SQL module.
+"""Announces in `system` that circuits of endpoints open and close, and that endpoints fail, recover
+and are disabled. A registration on `system` may have these events sent to another endpoint. SQL
+module.
 
 The rows of `circuits` are written with the results of attempts, so nothing is missed; one process
 announces them, within seconds, and each circuit at most once a minute.
@@ -75,11 +75,15 @@ async def disable_failing(connection: Connection) -> int:
         "disable_after_s": limits.CALLBACK_DISABLE_AFTER_S,
         "endpoints_max": limits.LOSSES_PER_CHECK_MAX,
     }
-    found = await fetch_values(connection, SQL["endpoints_to_disable"], bounds)
-    for endpoint_id in found:
-        if await disable(connection, endpoint_id, "failing"):
+    query, count = SQL["endpoints_to_disable"], 0
+    for endpoint_id in await fetch_values(connection, query, {**bounds, "endpoint": None}):
+        async with connection.transaction():
+            still = await fetch_values(connection, query, {**bounds, "endpoint": endpoint_id})
+            disabled = bool(still) and await disable(connection, endpoint_id, "failing")
+        if disabled:
             log.warning("endpoint_disabled", endpoint=endpoint_id, reason="failing")
-    return len(found)
+            count += 1
+    return count
 
 
 def announcements(notice: CircuitNotice) -> list[Announcement]:
