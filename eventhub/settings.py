@@ -102,6 +102,7 @@ def _database(url: str) -> dict[str, object]:
         # attempts to connect end before callers time out, so that the first caller after an outage
         # starts a new attempt at once
         "OPTIONS": {
+            "application_name": "eventhub django",
             **parts,
             "pool": {"min_size": 0, "max_size": 4, "timeout": 5, "reconnect_timeout": 4},
         },

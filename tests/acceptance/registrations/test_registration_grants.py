@@ -185,7 +185,7 @@ def test_management_answers_at_once_when_its_connections_died(hub: LiveHub, zone
     """
     idle = (
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
-        " AND pid <> pg_backend_pid() AND application_name NOT LIKE 'eventhub%%'"
+        " AND pid <> pg_backend_pid() AND application_name = 'eventhub django'"
         " AND backend_type = 'client backend' AND state = 'idle'"
     )
 

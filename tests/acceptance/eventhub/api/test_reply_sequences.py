@@ -129,7 +129,10 @@ def test_a_reply_and_its_sequence_are_of_one_snapshot(zone: LiveZone) -> None:
 def test_a_reply_that_has_to_wait_is_still_of_one_moment(zone: LiveZone) -> None:
     """A commit between the reading of its sequence and of its content is not in the reply."""
     zone.create_stream("orders", retain_events=1)
-    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'streams'::regclass"
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+        " AND application_name = 'eventhub django' AND wait_event = 'relation'"
+    )
     with psycopg.connect(zone.hub.database_url) as held, ThreadPoolExecutor(1) as pool:
         held.execute("LOCK TABLE streams IN ACCESS EXCLUSIVE MODE")
         reading = pool.submit(ask, zone, "GET", "streams/orders")
