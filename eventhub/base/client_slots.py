@@ -16,7 +16,7 @@ class ClientSlots:
     """
 
     def __init__(self, all_max: int, per_client_max: int, *, of: str) -> None:
-        """`of` names the requests in the error, in the plural."""
+        """Set the bounds; `of` names the requests in the error, in the plural."""
         self._all_max = all_max
         self._per_client_max = per_client_max
         self._of = of
