@@ -18,6 +18,7 @@ from delivery.deletion import DataStores, Deletion
 from delivery.health.heartbeat import HeartbeatWriter
 from delivery.partitions.retire import run_retirement
 from delivery.recovery.task import ReplayExecutor
+from delivery.statistics import counting
 from eventhub.base import limits, logs
 from eventhub.base.broker import (
     ARCHIVE,
@@ -132,6 +133,12 @@ def retire() -> None:
 def forget_lanes() -> None:
     """Delete the rows of ordered lanes that have been unused for long."""
     asyncio.run(claims.forget_lanes(read_env().database_url))
+
+
+@app.task(name="delivery.forget_statistics", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
+def forget_statistics() -> None:
+    """Delete the statistics of endpoints that are older than what is shown."""
+    asyncio.run(counting.forget(read_env().database_url))
 
 
 @app.task(name="registrations.purge_versions", waits=True, max_retries=None)  # type: ignore[untyped-decorator]

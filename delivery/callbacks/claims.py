@@ -114,6 +114,7 @@ class Claimed(NamedTuple):
     forced: bool  # posted even if the event has expired
     token: str
     probe: bool
+    is_repeat: bool = False  # it was requested again, or a replay wrote it
 
     @property
     def lane(self) -> LaneKey:

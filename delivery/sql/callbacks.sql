@@ -95,7 +95,7 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
    AND d.sequence = due.sequence
 RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
-          d.message_number, d.forced,
+          d.message_number, d.forced, d.resent_at IS NOT NULL OR d.replay_id IS NOT NULL AS is_repeat,
           d.claim::text AS token, false AS probe
 
 -- name: take_lanes
@@ -148,7 +148,7 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
    AND d.sequence = o.sequence AND d.state = 'pending'
 RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
-          d.message_number, d.forced,
+          d.message_number, d.forced, d.resent_at IS NOT NULL OR d.replay_id IS NOT NULL AS is_repeat,
           d.claim::text AS token, false AS probe, o.place
 
 -- name: events

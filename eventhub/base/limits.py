@@ -548,6 +548,12 @@ OVERVIEW_COUNT_MAX = 100_000
 OVERVIEW_COUNT_MS_MAX = 1_000  # a count of deliveries that takes longer is left out
 OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
 
+# --- statistics of endpoints ---
+ENDPOINT_STATISTICS_INTERVAL_S = 1.0  # between a worker's writes of the attempts that it counted
+ENDPOINT_STATISTICS_MINUTES = 60  # shown, the present one included ...
+ENDPOINT_STATISTICS_HOURS = 168  # ... and hours: a week. An endpoint has so many rows, of 0.3 KB
+ENDPOINT_STATISTICS_DELETED_MAX = 10_000  # older rows of each step in one statement; some 50 ms
+
 # --- health ---
 HEALTH_CHECK_INTERVAL_S = 2.0  # between a web process's checks of the components; a few ms each
 HEALTH_REQUESTED_S = 20.0  # while no request came for this long, pauses are longer by ...

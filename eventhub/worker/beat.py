@@ -41,6 +41,8 @@ TIMETABLE = {
     "retire": _every(HOUR_S, "delivery.retire"),
     # rows of ordered lanes that have been unused for long are deleted
     "forget-lanes": _every(HOUR_S, "delivery.forget_lanes"),
+    # statistics of endpoints that are older than what is shown are deleted
+    "forget-statistics": _every(HOUR_S, "delivery.forget_statistics"),
     # ended versions of registrations that nothing can need any more are deleted
     "purge-versions": _every(HOUR_S, "registrations.purge_versions"),
     # what is to be deleted is, at the end of its grace period
