@@ -158,8 +158,8 @@ class Delivery(models.Model):
     finished_at = DateTimeField(null=True)
     last_outcome = TextField(
         null=True,
-        db_comment="outcome of the last attempt if it failed, as in attempts; withheld: a dead letter"
-        " that was never attempted",
+        db_comment="outcome of the last attempt if it failed, as in attempts; withheld: a dead"
+        " letter that was never attempted",
     )
     last_status = IntegerField(null=True, db_comment="status of the last response, if any")
     resent_at = DateTimeField(

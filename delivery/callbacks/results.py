@@ -38,8 +38,8 @@ _NOTHING = AttemptRecord("", None, 0.0, 0, "", "", "")  # written without an out
 
 class DeliveryResult(NamedTuple):
     """The result of a claimed delivery; `attempt` is None if nothing was sent. `is_request`: it
-    stands for the request; only one event of a batch does. `latency_ms`: of a delivered event, from its
-    append to now; None if it was sent again.
+    stands for the request; only one event of a batch does. `latency_ms`: of a delivered event, from
+    its append to the response; None if it was sent again.
     """
 
     claimed: Claimed

@@ -74,7 +74,9 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "pending",
-                    BigIntegerField(db_comment="the largest backlog that was counted", db_default=0),
+                    BigIntegerField(
+                        db_comment="the largest backlog that was counted", db_default=0
+                    ),
                 ),
             ],
             options={

@@ -1,12 +1,11 @@
 """The API of the statistics of an endpoint. Django module."""
 
-from typing import Any, get_args
+from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
 from delivery.statistics import selectors
-from delivery.statistics.selectors import Step
 from eventhub.api.fields import MomentField
 from eventhub.api.resource import operation
 from eventhub.api.serializers import Serializer
@@ -15,7 +14,7 @@ from registrations.errors import UnknownEndpoint
 from registrations.models import Endpoint
 from registrations.resource import OwnedView
 
-_STEPS = get_args(Step)
+_STEPS = tuple(selectors.STEPS)
 _STEP = OpenApiParameter(
     "step",
     str,

@@ -7,7 +7,7 @@ record.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from delivery.callbacks.results import DeliveryResult
 from delivery.statistics.histogram import count_in
@@ -73,7 +73,7 @@ class AttemptCounter:
         psycopg's errors.
         """
         counted = self._counts
-        values = {"endpoints": int8_array([*counted])}
+        values: dict[str, Any] = {"endpoints": int8_array([*counted])}
         for number, name in enumerate(OUTCOME_CLASSES):
             values[name] = int8_array([each.outcomes[number] for each in counted.values()])
         for name in ("durations", "latencies"):

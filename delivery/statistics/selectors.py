@@ -3,7 +3,7 @@ ends. Django module.
 """
 
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from delivery.selectors import read_in_time
 from delivery.statistics.counting import SQL
@@ -12,9 +12,8 @@ from eventhub.api.announcements import raw_connection
 from eventhub.base import limits
 from eventhub.postgresql.rows import cursor_of
 
-Step = Literal["minute", "hour"]
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-_STEPS = {
+STEPS = {  # the length in seconds, and how many are shown
     "minute": (60, limits.ENDPOINT_STATISTICS_MINUTES),
     "hour": (3_600, limits.ENDPOINT_STATISTICS_HOURS),
 }
@@ -57,11 +56,12 @@ class _Point(NamedTuple):
     counts: _Counts
 
 
-def statistics_of(*, endpoint_id: int, step: Step) -> dict[str, Any]:
-    """Return the attempts at an endpoint in its last minutes or hours, the present one included,
-    their sum, and its pending deliveries: None if they could not be counted in time.
+def statistics_of(*, endpoint_id: int, step: str) -> dict[str, Any]:
+    """Return the attempts at an endpoint in the last minutes or hours (`step`: one of STEPS), the
+    present one included, their sum, and its pending deliveries: None if they could not be counted
+    in time.
     """
-    step_s, steps = _STEPS[step]
+    step_s, steps = STEPS[step]
     values = {"endpoint": endpoint_id, "step_s": step_s, "steps": steps}
     query = cursor_of(raw_connection(), _Point).execute(SQL["points"], values)
     points = query.fetchall()
@@ -86,8 +86,8 @@ def _sum(parts: list[_Counts]) -> _Counts:
     for part in parts:
         add(durations, part.durations)
         add(latencies, part.latencies)
-    numbers = [sum(column) for column in zip(*(part[:6] for part in parts), strict=True)]
-    return _Counts(*numbers, durations, latencies)
+    numbers = map(sum, zip(*(part[:6] for part in parts), strict=True))
+    return _Counts._make([*numbers, durations, latencies])
 
 
 def _percentiles(histogram: list[int]) -> dict[str, float | None] | None:

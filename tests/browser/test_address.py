@@ -106,7 +106,8 @@ def test_an_open_delivery_is_in_the_address_and_its_response_turns_no_text(
 FILL_AT_ONCE = """(texts) => {
   const write = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set;
   for (const [name, text] of Object.entries(texts)) {
-    const field = [...document.querySelectorAll("label")].find((one) => one.innerText === name).control;
+    const labels = [...document.querySelectorAll("label")];
+    const field = labels.find((one) => one.innerText === name).control;
     field.focus();
     write.call(field, text);
     field.dispatchEvent(new Event("input", { bubbles: true }));

@@ -111,7 +111,9 @@ def test_what_does_not_exist_is_not_found(desk: Desk) -> None:
         ("streams/nowhere", "nowhere", "stream"),
     ):
         page = desk.open(path, heading)
-        expect(page.get_by_text(f"There is no such {kind} in the zone {desk.zone.name}")).to_be_visible()
+        expect(
+            page.get_by_text(f"There is no such {kind} in the zone {desk.zone.name}")
+        ).to_be_visible()
         expect(page.get_by_text("Not found", exact=True)).to_be_visible()
         expect(page.get_by_text("…", exact=True)).to_have_count(0)
         assert violations(page) == []

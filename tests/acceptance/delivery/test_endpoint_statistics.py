@@ -2,6 +2,7 @@
 
 import time
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -50,7 +51,7 @@ def test_attempts_latency_and_backlog_are_shown_over_time(zone: LiveZone, sink: 
     assert sum(point["attempts"] for point in points) == 12
     assert points[0]["latency_ms"] is None and points[0]["failures"] == NONE
     starts = [datetime.fromisoformat(point["starts_at"]) for point in points]
-    assert {b - a for a, b in zip(starts, starts[1:], strict=False)} == {timedelta(minutes=1)}
+    assert {b - a for a, b in pairwise(starts)} == {timedelta(minutes=1)}
     hours = statistics(zone, endpoint, "?step=hour")
     assert (hours["step_s"], len(hours["points"]), hours["total"]) == (3_600, 168, total)
 

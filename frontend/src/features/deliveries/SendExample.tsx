@@ -1,4 +1,4 @@
-import { Button, JsonInput, Select, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Select, SimpleGrid, Stack, Text, Textarea, TextInput } from "@mantine/core";
 import { IconMailForward } from "@tabler/icons-react";
 import { useState } from "react";
 
@@ -100,7 +100,7 @@ function ExampleForm({ zone, send }: { zone: string; send: ReturnType<typeof use
           />
         ))}
       </SimpleGrid>
-      <JsonInput
+      <Textarea
         label="Attributes"
         description="A JSON object. Empty: made from the schema of the type, if it is declared."
         placeholder='{"total": 12}'
@@ -110,7 +110,7 @@ function ExampleForm({ zone, send }: { zone: string; send: ReturnType<typeof use
         styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
         spellCheck={false}
         value={text}
-        onChange={setText}
+        onChange={(event) => setText(event.currentTarget.value)}
         error={malformed ? "Not a JSON object." : errorAt(error, "attributes")}
       />
     </Form>

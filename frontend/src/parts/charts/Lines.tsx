@@ -44,7 +44,7 @@ export function Lines({ times, width, lines, format, reading, label }: Props) {
 
   useEffect(() => {
     const middles = times.map((time) => time + width / 2);
-    plot.current?.setData([middles, ...lines.map(({ values }) => values)]);
+    plot.current?.setData([middles, ...lines.map(({ values }) => values.map(logarithm))]);
   }, [times, lines, width, count, format, scheme]);
 
   return (
@@ -62,4 +62,8 @@ export function Lines({ times, width, lines, format, reading, label }: Props) {
       </div>
     </div>
   );
+}
+
+function logarithm(value: number | null): number | null {
+  return value === null || value <= 0 ? null : Math.log10(value);
 }

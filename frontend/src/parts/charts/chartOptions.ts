@@ -62,15 +62,15 @@ export function barOptions(host: Element, width: number, marked: boolean, onPoin
   };
 }
 
-/** Lines on a logarithmic scale, each in the colour of a variable. */
+/** Lines of decimal logarithms, each in the colour of a variable. */
 export function lineOptions(host: Element, width: number, colours: readonly string[], format: (value: number) => string, onPoint: OnPoint): Omit<Options, "width" | "height"> {
   const colour = coloursOf(host);
   const { time, range, ...shared } = spanOptions(colour, width, onPoint);
   return {
     ...shared,
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
-    scales: { x: { time: true, range }, y: { distr: 3, range: wholeDecades } },
-    axes: [time, { ...axisOf(colour), size: 64, values: (_, ticks) => ticks.map((tick: number | null) => (tick === null ? "" : format(tick))) }],
+    scales: { x: { time: true, range }, y: { range: wholeDecades } },
+    axes: [time, { ...axisOf(colour), size: 64, incrs: [1, 2, 5], values: (_, ticks) => ticks.map((tick) => format(10 ** tick)) }],
     series: [{}, ...colours.map((name) => ({ stroke: colour(name), width: 1.75, points: { show: true, size: 5, fill: colour(name), stroke: colour(name) } }))],
   };
 }
@@ -107,11 +107,10 @@ function fromZero(_: unknown, _from: number, to: number | null): [number, number
   return [0, Math.max(1, (to ?? 0) * 1.15)];
 }
 
-/** From a power of ten to a power of ten. */
+/** Of decimal logarithms: from a power of ten to a power of ten. */
 function wholeDecades(_: unknown, from: number | null, to: number | null): [number, number] {
-  const low = Math.floor(Math.log10(Math.max(from ?? 1, 0.1)));
-  const high = Math.ceil(Math.log10(Math.max(to ?? 1, 0.1)));
-  return [10 ** low, 10 ** Math.max(high, low + 1)];
+  const low = Math.floor(from ?? 0);
+  return [low, Math.max(Math.ceil(to ?? 0), low + 1)];
 }
 
 /** The time of day, or the day at its midnight and where the ticks are days apart. */
