@@ -56,6 +56,9 @@ class _RecentHead(NamedTuple):
     read_s: float  # when the read started, by the loop's clock
 
 
+_READING = _RecentHead(Cursor("", 0), float("-inf"))
+
+
 class Log:
     """The log of one process. Open it with `async with Log.open(...) as log`."""
 
@@ -179,7 +182,15 @@ class Log:
         if not age_s_max:
             return await asyncio.shield(found)
         started_s = asyncio.get_running_loop().time()
-        cursor = await asyncio.shield(found)
+        if recent is None or recent.read_s > _READING.read_s:
+            self._note_recent(stream_id, _READING)
+        try:
+            cursor = await asyncio.shield(found)
+        except BaseException:
+            self._recent.pop(stream_id, None)
+            raise
+        appended = self._recent.get(stream_id, _READING).cursor  # by this process meanwhile
+        cursor = max(cursor, appended, key=lambda each: each.sequence)
         self._note_recent(stream_id, _RecentHead(cursor, started_s))
         return cursor
 
@@ -201,7 +212,7 @@ class Log:
     def _advance_recent(self, appended: Appended) -> None:
         """Note an event that this process appended, so that no refusal names an earlier one."""
         recent = self._recent.get(appended.stream_id)
-        if recent and not appended.duplicate and appended.sequence > recent.cursor.sequence:
+        if recent and not appended.duplicate:
             cursor = Cursor(appended.segment, appended.sequence)
             self._recent[appended.stream_id] = recent._replace(cursor=cursor)
 
