@@ -133,9 +133,9 @@ class WebSocketRoute:
                 raise NotFound("The websocket is at /v1/ws.", field="path")
             credential, principal = await self._authorise(scope)
             select_subprotocol(scope)
-            reservation = ExitStack()
-            reservation.enter_context(self._monitor.admit(principal))
             await self._catch_up.handshake(principal.queue_owner)
+            reservation = ExitStack()
+            reservation.enter_context(await self._monitor.admit(principal))
         except EventHubError as error:
             await receive()  # the connect message
             await _refuse(error, send)

@@ -33,6 +33,11 @@ EMIT_WAITING_MAX = 8_192
 EMIT_WAITING_PER_CLIENT_MAX = 2_048  # a quarter
 EMIT_WAIT_S_MAX = 2.0  # then the answer is 429 or 503: a queue of seconds helps nobody
 
+# --- quotas of tenants ---
+QUOTA_CHECK_INTERVAL_S = 1.0  # between two looks at who has reached a quota ...
+QUOTA_CHECK_SHARE = 20.0  # ... with pauses of at least this many times what the last one took
+QUOTA_SHARE_BELOW = 0.95  # of a quota: below it, a reached one is no longer reached
+STORED_BYTES_QUOTA_MIN = 1024 * 1024  # a few segments
 # tokens of a quota of events per second that a process takes in advance, as seconds at its rate
 EMIT_RATE_LEASE_S = 0.1
 EMIT_RATE_HELD_S = 1.0  # tokens that a process has not spent within it are lost
@@ -205,6 +210,14 @@ TRANSIENT_PRODUCER_S = 24 * 3600
 # --- sockets ---
 SOCKETS_PER_PROCESS_MAX = 10_000
 SOCKETS_PER_CLIENT_MAX = 1_000  # in one process
+SOCKETS_QUOTA_MAX = 1_000_000  # of a client or a zone, over all processes
+SOCKET_CONNECTIONS_MAX = 2  # database connections of one process that count sockets
+SOCKETS_HEARTBEAT_S = 2.0  # of a process with sockets, with the counts that changed
+SOCKETS_LOST_S = 6.0  # without a heartbeat, after which the sockets of a process do not count
+SOCKETS_DELETE_S = 60.0  # without a heartbeat, after which its counts are deleted
+SOCKETS_FREED_S = 0.05  # at most, until a closed socket's place is free in other processes
+SOCKETS_FULL_S = 0.1  # after a refusal by a quota, in which a process refuses without a query
+SOCKETS_FULL_RETRY_S = 2  # the Retry-After of such a refusal
 LISTENERS_PER_SOCKET_MAX = 64
 MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; the largest is a listen with pairs
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
