@@ -21,8 +21,17 @@ class BacklogSettings(NamedTuple):
     age_s: int = limits.BACKLOG_AGE_S_DEFAULT
 
 
+class BacklogQuota(NamedTuple):
+    """The quota of a client or a zone; None: none."""
+
+    events: int | None = None
+    bytes: int | None = None
+
+
 class BacklogBounds(NamedTuple):
-    """The bounds of pending deliveries; `hub_bytes` None: unbounded."""
+    """The bounds of pending deliveries; `hub_bytes` None: unbounded. Quotas are by client and by
+    zone.
+    """
 
     endpoint_events: int
     endpoint_bytes: int
@@ -30,11 +39,27 @@ class BacklogBounds(NamedTuple):
     client_bytes: int
     hub_bytes: int | None
     age_s: int
+    client_quotas: Mapping[int, BacklogQuota] = {}
+    zone_quotas: Mapping[int, BacklogQuota] = {}
+
+    def of_client(self, client_id: int) -> BacklogQuota:
+        """Return the bounds of all endpoints of a client."""
+        quota = self.client_quotas.get(client_id, _NO_QUOTA)
+        return BacklogQuota(
+            _lower(self.client_events, quota.events), _lower(self.client_bytes, quota.bytes)
+        )
+
+
+_NO_QUOTA = BacklogQuota()
+
+
+def _lower(bound: int, quota: int | None) -> int:
+    return bound if quota is None else min(bound, quota)
 
 
 class EndpointBacklog(NamedTuple):
     """The pending deliveries of an endpoint. `overdue`: events pending for too long;
-    `registrations`: the registrations that the deliveries name in total.
+    `registrations`: the registrations that the deliveries name in total; `zone_id`: of the client.
     """
 
     endpoint_id: int
@@ -43,11 +68,13 @@ class EndpointBacklog(NamedTuple):
     bytes: int
     overdue: int = 0
     registrations: int = 0
+    zone_id: int = 0
 
 
 class BacklogCut(NamedTuple):
     """What an endpoint has to drop, the oldest first: at least this many events and bytes, and
-    everything overdue. `bound` names the widest bound exceeded: `age`, `endpoint`, `client`, `hub`.
+    everything overdue. `bound` names the widest bound exceeded: `age`, `endpoint`, `client`, `zone`,
+    `hub`.
     """
 
     backlog: EndpointBacklog
@@ -85,15 +112,18 @@ def cuts(backlogs: Sequence[EndpointBacklog], bounds: BacklogBounds) -> list[Bac
     for endpoint in clients:
         lower(events, level_down({endpoint: events[endpoint]}, bounds.endpoint_events), "endpoint")
         lower(sizes, level_down({endpoint: sizes[endpoint]}, bounds.endpoint_bytes), "endpoint")
-    for endpoint_ids in _grouped(clients, clients.__getitem__).values():
-        lower(
-            events,
-            level_down({at: events[at] for at in endpoint_ids}, bounds.client_events),
-            "client",
-        )
-        lower(
-            sizes, level_down({at: sizes[at] for at in endpoint_ids}, bounds.client_bytes), "client"
-        )
+
+    def lower_together(endpoint_ids: Iterable[int], quota: BacklogQuota, by: str) -> None:
+        for retained, limit in ((events, quota.events), (sizes, quota.bytes)):
+            if limit is not None:
+                lower(retained, level_down({at: retained[at] for at in endpoint_ids}, limit), by)
+
+    for client, endpoint_ids in _grouped(clients, clients.__getitem__).items():
+        lower_together(endpoint_ids, bounds.of_client(client), "client")
+    if bounds.zone_quotas:
+        zones = {one.endpoint_id: one.zone_id for one in backlogs}
+        for zone, endpoint_ids in _grouped(clients, zones.__getitem__).items():
+            lower_together(endpoint_ids, bounds.zone_quotas.get(zone, _NO_QUOTA), "zone")
     if bounds.hub_bytes is not None:
         groups = _grouped(clients, clients.__getitem__)
         totals = {

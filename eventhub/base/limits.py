@@ -542,6 +542,8 @@ VERIFICATION_RATE_MAX = 1_000_000_000  # an answer that allows more sets no boun
 BACKLOG_EVENTS_DEFAULT = 1_000_000
 BACKLOG_BYTES_DEFAULT = 1024 * 1024 * 1024  # the same, with the events' stored bytes
 BACKLOG_AGE_S_DEFAULT = 14 * 24 * 3_600  # an endpoint that nobody has repaired for this long
+BACKLOG_EVENTS_MAX = 1_000_000_000  # of a quota
+BACKLOG_BYTES_MIN = 1024 * 1024  # of a quota; a few thousand deliveries
 BACKLOG_CLIENT_FACTOR = 4  # times the bound of one endpoint: for all endpoints of a client
 # of the quota, or of the disk: one endpoint takes no more than a partition of events ...
 BACKLOG_SHARE_ENDPOINT = 0.0625
