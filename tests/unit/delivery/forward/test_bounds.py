@@ -87,7 +87,7 @@ def test_small_hubs_bound_more_than_their_settings() -> None:
         # a zone counts what the bounds of its clients leave
         ({1: BacklogQuota(events=20)}, {7: BacklogQuota(events=78)},
          [(1, 51, 0, "client"), (2, 51, 0, "client")]),
-        ({}, {8: BacklogQuota(events=1, bytes=10)}, [(4, 60, 1, "zone")]),
+        ({}, {8: BacklogQuota(events=1, bytes=10)}, [(4, 60, 2, "zone")]),
         ({}, {9: BacklogQuota(events=1)}, []),
     ],
 )  # fmt: skip
