@@ -13,7 +13,7 @@ SELECT t.zone_id, t.client_id, t.kind, (
        WHEN 'sockets' THEN
             (SELECT COALESCE(sum(k.sockets), 0) FROM socket_counts k JOIN web_processes p ON p.id = k.process_id
               WHERE k.zone_id = t.zone_id AND t.client_id IN (0, k.client_id)
-                AND p.last_seen_at > clock_timestamp() - make_interval(secs => %(lost_s)s))
+                AND abs(extract(epoch FROM clock_timestamp() - p.last_seen_at)) < %(lost_s)s)
        WHEN 'registrations' THEN
             (SELECT COALESCE(sum(o.registrations), 0) FROM clients c JOIN registration_owners o ON o.client_id = c.id
               WHERE c.zone_id = t.zone_id AND t.client_id IN (0, c.id))

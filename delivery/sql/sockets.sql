@@ -1,5 +1,5 @@
 -- The sockets of clients, counted over all web processes. The counts of a process are its own; without its heartbeat they do not
--- count. All times are the database's.
+-- count. All times are the database's; a heartbeat in the future is from before its clock stepped back.
 
 -- name: take
 SELECT scope, quota, is_new
@@ -20,7 +20,7 @@ SELECT v.zone_id, v.client_id, %(process)s, v.sockets
 -- name: delete_lost
 -- The counts of processes that have ended without deleting theirs.
 WITH lost AS (
-    DELETE FROM web_processes WHERE last_seen_at < clock_timestamp() - make_interval(secs => %(delete_s)s) RETURNING id
+    DELETE FROM web_processes WHERE abs(extract(epoch FROM clock_timestamp() - last_seen_at)) > %(delete_s)s RETURNING id
 )
 DELETE FROM socket_counts c USING lost WHERE c.process_id = lost.id
 

@@ -99,7 +99,8 @@ def set_quotas(*, actor: Actor, client: str | None, values: Mapping[Kind, int | 
             update_fields=["value"],
             unique_fields=["zone", "client", "kind"],
         )
-        quotas = {kind: given.get(kind) for kind in KINDS}
+        kinds = [kind for kind in KINDS if client is None or kind not in OF_ZONES]
+        quotas = {kind: given.get(kind) for kind in kinds}
         if client is None:
             change = change_of("zone.quotas_set", actor.zone_id, actor.zone, **quotas)
         else:

@@ -20,7 +20,7 @@ BEGIN
        AND q.value < (SELECT sum(c.sockets)
                         FROM socket_counts c JOIN web_processes p ON p.id = c.process_id
                        WHERE c.zone_id = in_zone AND (q.client_id IS NULL OR c.client_id = in_client)
-                         AND p.last_seen_at > clock_timestamp() - make_interval(secs => lost_s))
+                         AND abs(extract(epoch FROM clock_timestamp() - p.last_seen_at)) < lost_s)
      ORDER BY q.client_id NULLS LAST
      LIMIT 1;
     IF FOUND THEN

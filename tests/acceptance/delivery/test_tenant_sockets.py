@@ -158,6 +158,19 @@ async def test_a_killed_process_frees_the_places_of_its_sockets(zone: LiveZone) 
         await asyncio.to_thread(web.start)
 
 
+async def test_counts_that_a_crash_of_the_database_emptied_are_written_again(
+    zone: LiveZone,
+) -> None:
+    key = zone.key("listen:*", client="shop")
+    async with sockets(key) as session:
+        socket = await opened_at_last(session, zone)
+        await wait_for_use(zone, 1, key)
+        zone.hub.sql("TRUNCATE web_processes, socket_counts")
+        await wait_for_use(zone, 1, key)
+        await socket.close()
+    await wait_for_use(zone, 0, key)
+
+
 async def test_reaching_the_quota_and_being_below_it_again_are_announced(zone: LiveZone) -> None:
     key = zone.key("listen:*", client="shop")
     await asyncio.to_thread(set_quotas, zone, "shop", sockets=1)
