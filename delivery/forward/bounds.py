@@ -73,8 +73,8 @@ class EndpointBacklog(NamedTuple):
 
 class BacklogCut(NamedTuple):
     """What an endpoint has to drop, the oldest first: at least this many events and bytes, and
-    everything overdue. `bound` names the widest bound exceeded: `age`, `endpoint`, `client`, `zone`,
-    `hub`.
+    everything overdue. `bound` names the widest bound exceeded: `age`, `endpoint`, `client`,
+    `zone`, `hub`.
     """
 
     backlog: EndpointBacklog
@@ -97,48 +97,56 @@ def bounds_of(settings: BacklogSettings, capacity: int | None) -> BacklogBounds:
     )
 
 
+class _Retained:
+    """What each endpoint may keep of its backlog, and the widest bound that lowered it."""
+
+    def __init__(self, backlogs: Sequence[EndpointBacklog]) -> None:
+        self.events = {one.endpoint_id: one.events for one in backlogs}
+        self.bytes = {one.endpoint_id: one.bytes for one in backlogs}
+        self.bound = {one.endpoint_id: "age" for one in backlogs if one.overdue}
+
+    def lower(self, endpoint_ids: Iterable[int], quota: BacklogQuota, by: str) -> None:
+        """Lower the backlogs of endpoints until together they are within a quota."""
+        ids = list(endpoint_ids)
+        for retained, limit in ((self.events, quota.events), (self.bytes, quota.bytes)):
+            if limit is not None:
+                self._lower_to(retained, level_down({at: retained[at] for at in ids}, limit), by)
+
+    def lower_bytes(self, endpoint_ids: Iterable[int], limit: int, by: str) -> None:
+        """Lower the bytes of endpoints to a limit, exactly."""
+        sizes = {at: self.bytes[at] for at in endpoint_ids}
+        self._lower_to(self.bytes, level_down(sizes, limit, goal=limit), by)
+
+    def _lower_to(self, retained: dict[int, int], levels: Mapping[int, int], by: str) -> None:
+        for endpoint, amount in levels.items():
+            if amount < retained[endpoint]:
+                retained[endpoint], self.bound[endpoint] = amount, by
+
+
 def cuts(backlogs: Sequence[EndpointBacklog], bounds: BacklogBounds) -> list[BacklogCut]:
     """Return the cut of each endpoint that has to drop something."""
-    clients = {one.endpoint_id: one.client_id for one in backlogs}
-    events = {one.endpoint_id: one.events for one in backlogs}
-    sizes = {one.endpoint_id: one.bytes for one in backlogs}
-    bound = {one.endpoint_id: "age" for one in backlogs if one.overdue}
-
-    def lower(retained: dict[int, int], limits_by_endpoint: Mapping[int, int], by: str) -> None:
-        for endpoint, amount in limits_by_endpoint.items():
-            if amount < retained[endpoint]:
-                retained[endpoint], bound[endpoint] = amount, by
-
-    for endpoint in clients:
-        lower(events, level_down({endpoint: events[endpoint]}, bounds.endpoint_events), "endpoint")
-        lower(sizes, level_down({endpoint: sizes[endpoint]}, bounds.endpoint_bytes), "endpoint")
-
-    def lower_together(endpoint_ids: Iterable[int], quota: BacklogQuota, by: str) -> None:
-        for retained, limit in ((events, quota.events), (sizes, quota.bytes)):
-            if limit is not None:
-                lower(retained, level_down({at: retained[at] for at in endpoint_ids}, limit), by)
-
-    for client, endpoint_ids in _grouped(clients, clients.__getitem__).items():
-        lower_together(endpoint_ids, bounds.of_client(client), "client")
+    retained = _Retained(backlogs)
+    of_endpoint = BacklogQuota(bounds.endpoint_events, bounds.endpoint_bytes)
+    for one in backlogs:
+        retained.lower([one.endpoint_id], of_endpoint, "endpoint")
+    clients = _grouped(backlogs, lambda one: one.client_id)
+    for client, endpoint_ids in clients.items():
+        retained.lower(endpoint_ids, bounds.of_client(client), "client")
     if bounds.zone_quotas:
-        zones = {one.endpoint_id: one.zone_id for one in backlogs}
-        for zone, endpoint_ids in _grouped(clients, zones.__getitem__).items():
-            lower_together(endpoint_ids, bounds.zone_quotas.get(zone, _NO_QUOTA), "zone")
+        for zone, endpoint_ids in _grouped(backlogs, lambda one: one.zone_id).items():
+            retained.lower(endpoint_ids, bounds.zone_quotas.get(zone, _NO_QUOTA), "zone")
     if bounds.hub_bytes is not None:
-        groups = _grouped(clients, clients.__getitem__)
         totals = {
-            client: sum(sizes[at] for at in endpoint_ids) for client, endpoint_ids in groups.items()
+            client: sum(retained.bytes[at] for at in endpoint_ids)
+            for client, endpoint_ids in clients.items()
         }
         for client, limit in level_down(totals, bounds.hub_bytes).items():
             if limit < totals[client]:
-                limits_by_endpoint = level_down(
-                    {at: sizes[at] for at in groups[client]}, limit, goal=limit
-                )
-                lower(sizes, limits_by_endpoint, "hub")
+                retained.lower_bytes(clients[client], limit, "hub")
     return [
-        BacklogCut(one, one.events - events[at], one.bytes - sizes[at], bound[at])
+        BacklogCut(one, one.events - retained.events[at], one.bytes - retained.bytes[at], bound)
         for one in backlogs
-        if (at := one.endpoint_id) in bound
+        if (bound := retained.bound.get(at := one.endpoint_id))
     ]
 
 
@@ -158,8 +166,11 @@ def level_down(sizes: Mapping[K, int], limit: int, *, goal: int | None = None) -
     return {key: min(size, level) for key, size in sizes.items()}
 
 
-def _grouped(keys: Iterable[int], group: Callable[[int], int]) -> dict[int, list[int]]:
-    backlogs: dict[int, list[int]] = {}
-    for key in keys:
-        backlogs.setdefault(group(key), []).append(key)
-    return backlogs
+def _grouped(
+    backlogs: Iterable[EndpointBacklog], group: Callable[[EndpointBacklog], int]
+) -> dict[int, list[int]]:
+    """Return the endpoints of each group."""
+    found: dict[int, list[int]] = {}
+    for one in backlogs:
+        found.setdefault(group(one), []).append(one.endpoint_id)
+    return found

@@ -63,9 +63,7 @@ class TenantLimitsSerializer(Serializer):
 
 
 def _quota(most: int, *, least: int = 1, **options: Any) -> WholeField:
-    return WholeField(
-        min_value=least, max_value=most, allow_null=True, required=False, **options
-    )
+    return WholeField(min_value=least, max_value=most, allow_null=True, required=False, **options)
 
 
 class QuotasSerializer(Serializer):

@@ -19,6 +19,7 @@ from eventhub.base.env import read_env
 from registrations.quotas import hub_bound
 from registrations.scope import owner
 
+
 def limits_of(*, actor: Actor, client: str | None) -> dict[str, Any]:
     """Return the limits of a client (None: of the key's own), and for managers those of the zone,
     each with its present use.

@@ -40,9 +40,11 @@ FIND_BY_PUBLIC_ID: LiteralString = _LIVE_KEY + " AND k.public_id = %s"
 
 def principal_of(row: tuple[Any, ...]) -> Principal:
     """Return the principal of a row of either query."""
-    *owner, grants, expires_at_us, groups, client_rate, zone_rate, storage_quota, sockets = row
+    key_id, public_id, client_id, client, zone_id, zone, grants, expires_at_us, *more = row
+    groups, client_rate, zone_rate, storage_quota, sockets = more
     # grants were validated when written; validating them again would cost more than the tuple
     found = tuple(Grant(item["action"], item["streams"]) for item in orjson.loads(grants))
+    owner = (key_id, public_id, client_id, client, zone_id, zone)
     rates = EmitRates(client_rate, zone_rate)
     return Principal(
         *owner,

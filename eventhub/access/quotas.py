@@ -73,8 +73,8 @@ class SocketsLimited(TooManyRequests):
         policy = f'"{scope}";q={quota};qu="concurrent-requests"'
         left = f'"{scope}";r=0;t={limits.SOCKETS_FULL_RETRY_S}'
         self.headers = [(b"ratelimit-policy", policy.encode()), (b"ratelimit", left.encode())]
-        retry = {"retry_after_s": limits.SOCKETS_FULL_RETRY_S}
-        super().__init__(message, scope=scope, sockets_max=quota, **retry)
+        wait_s = limits.SOCKETS_FULL_RETRY_S
+        super().__init__(message, retry_after_s=wait_s, scope=scope, sockets_max=quota)
 
 
 class RateState(NamedTuple):

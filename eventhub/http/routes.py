@@ -140,7 +140,13 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
     *(errors.EventTooLarge, errors.UnsupportedMediaType, MalformedXml, InvalidXml, TypeViolation),
     *(TypeTooCostly, UndeclaredType, ImmutableProperty),
     *(errors.DatabaseUnavailable, DatabaseBusy),
-    *(errors.OutcomeUnknown, errors.Overloaded, errors.TooManyRequests, RateLimited, ZoneStorageFull),
+    *(
+        errors.OutcomeUnknown,
+        errors.Overloaded,
+        errors.TooManyRequests,
+        RateLimited,
+        ZoneStorageFull,
+    ),
     *(TransientUnavailable, StorageFull),
 )
 

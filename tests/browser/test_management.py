@@ -151,7 +151,9 @@ def test_the_limits_of_the_zone_and_of_a_client_are_set(desk: Desk) -> None:
     form.get_by_role("textbox", name="Sockets").fill("40")
     form.get_by_role("textbox", name="Stored bytes").fill("0")
     form.get_by_role("button", name="Save").click()
-    expect(form.get_by_role("textbox", name="Stored bytes")).to_have_attribute("aria-invalid", "true")
+    expect(form.get_by_role("textbox", name="Stored bytes")).to_have_attribute(
+        "aria-invalid", "true"
+    )
     form.get_by_role("textbox", name="Stored bytes").fill("2")
     form.get_by_role("button", name="Save").click()
     expect(form).to_be_hidden()

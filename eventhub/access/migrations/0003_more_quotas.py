@@ -4,8 +4,6 @@ from django.db import migrations
 from django.db.migrations import AddConstraint, AddField, AlterField, RemoveConstraint, RunSQL
 from django.db.models import CheckConstraint, DateTimeField, Q, TextField
 
-NEW = ("stored_bytes", "sockets", "backlog_events", "backlog_bytes")
-
 
 class Migration(migrations.Migration):
     release = "0.1.0"
@@ -56,5 +54,9 @@ class Migration(migrations.Migration):
                 name="quotas_kind",
             ),
         ),
-        RunSQL(RunSQL.noop, f"DELETE FROM quotas WHERE kind IN {NEW}"),
+        RunSQL(
+            RunSQL.noop,
+            "DELETE FROM quotas"
+            " WHERE kind IN ('stored_bytes', 'sockets', 'backlog_events', 'backlog_bytes')",
+        ),
     ]

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+
 import aiohttp
 
 from tests.acceptance.eventhub.access.test_tenant_limits import announced_at_last, set_quotas
@@ -54,8 +55,8 @@ async def wait_for_use(zone: LiveZone, sockets: int, key: str, *, of: str = "cli
         await asyncio.sleep(0.05)
 
 
-async def wait_until_bounded(zone: LiveZone, key: str, *, others: int = 0) -> None:
-    """Wait until every process applies a quota of one more socket than the others."""
+async def wait_until_bounded(zone: LiveZone, key: str) -> None:
+    """Wait until every process applies a quota of one socket, and none is open."""
     async with sockets(key) as session:
         for web in range(len(zone.hub.web)):
             until_s = time.monotonic() + TAKES_EFFECT_S
@@ -68,6 +69,7 @@ async def wait_until_bounded(zone: LiveZone, key: str, *, others: int = 0) -> No
                     if second is None:
                         break
                     held.push_async_callback(second.close)
+    await wait_for_use(zone, 0, key)
 
 
 async def test_of_many_that_take_the_last_places_in_all_processes_only_these_succeed(
@@ -78,8 +80,8 @@ async def test_of_many_that_take_the_last_places_in_all_processes_only_these_suc
     await wait_until_bounded(zone, key)
     await asyncio.to_thread(set_quotas, zone, "shop", sockets=4)
     for _ in range(3):
+        await wait_for_use(zone, 0, key)
         async with sockets(key) as session:
-            await wait_for_use(zone, 0, key)
             tries = [opened(session, zone, n % 2) for n in range(30)]
             found = [one for one in await asyncio.gather(*tries) if one is not None]
             assert len(found) == 4

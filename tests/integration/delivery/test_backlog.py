@@ -192,7 +192,9 @@ async def test_the_quotas_of_a_client_and_of_a_zone_bound_the_backlog(
         bounds = await with_quotas(connection, bounds_of(ANY, None))
         assert await enforce_bounds(connection, bounds) == 12
         assert world.sql(COUNTS, endpoint) == [(30, True)]  # as counted before
-        [(reason,)] = world.sql("SELECT reason FROM endpoint_losses WHERE endpoint_id = %s", endpoint)
+        [(reason,)] = world.sql(
+            "SELECT reason FROM endpoint_losses WHERE endpoint_id = %s", endpoint
+        )
         assert reason == of
         assert await enforce_bounds(connection, bounds) == 0
         assert world.sql(COUNTS, endpoint) == [(18, True)]
