@@ -45,7 +45,7 @@ class _Taken(NamedTuple):
     is_new: bool
 
 
-class _Count:
+class _ClientSockets:
     """The sockets of a client in this process. `written`: in the database; None: unknown."""
 
     __slots__ = ("full", "full_until_s", "lock", "now", "users", "written")
@@ -65,7 +65,7 @@ class SocketPlaces:
     def __init__(self, pool: AsyncConnectionPool[Connection]) -> None:
         self._pool = pool
         self._process = uuid4()
-        self._counts: dict[_ClientKey, _Count] = {}
+        self._counts: dict[_ClientKey, _ClientSockets] = {}
         self._changed = asyncio.Event()
         self._freed = asyncio.Event()
         self._delete_lost_at_s = 0.0
@@ -78,7 +78,7 @@ class SocketPlaces:
         if principal.is_operator:
             return
         key = _ClientKey(principal.zone_id, principal.client_id)
-        count = self._counts.setdefault(key, _Count())
+        count = self._counts.setdefault(key, _ClientSockets())
         if principal.sockets_bounded:
             count.users += 1
             try:
@@ -96,7 +96,7 @@ class SocketPlaces:
         """Count one more socket, for which a place was taken and is released elsewhere."""
         if not principal.is_operator:
             key = _ClientKey(principal.zone_id, principal.client_id)
-            self._counts.setdefault(key, _Count()).now += 1
+            self._counts.setdefault(key, _ClientSockets()).now += 1
 
     def release(self, principal: Principal) -> None:
         """Count one socket less."""
@@ -130,7 +130,7 @@ class SocketPlaces:
             async with reading(self._pool) as connection:
                 await connection.execute(SQL["delete_own"], {"process": self._process})
 
-    async def _request(self, key: _ClientKey, count: _Count) -> None:
+    async def _request(self, key: _ClientKey, count: _ClientSockets) -> None:
         clock = asyncio.get_running_loop().time
         if count.full is None or clock() >= count.full_until_s:
             count.full = await self._requested(key, count)
@@ -138,7 +138,7 @@ class SocketPlaces:
         if count.full is not None:
             raise SocketsLimited(scope=count.full.scope or "", quota=count.full.quota or 0)
 
-    async def _requested(self, key: _ClientKey, count: _Count) -> _Taken | None:
+    async def _requested(self, key: _ClientKey, count: _ClientSockets) -> _Taken | None:
         """Take a place; return the refusal, if there is none."""
         sockets = count.now + 1
         values = {
@@ -193,7 +193,7 @@ class SocketPlaces:
                 del self._counts[key]
 
     async def _write_locked(
-        self, connection: Connection, found: Sequence[tuple[_ClientKey, _Count, int]]
+        self, connection: Connection, found: Sequence[tuple[_ClientKey, _ClientSockets, int]]
     ) -> None:
         sockets = [each for _, _, each in found]
         values = {

@@ -30,7 +30,7 @@ def announced_at_last(zone: LiveZone, type: str) -> dict[str, Any]:
     path = f"/v1/streams/system/events?from=oldest&limit=1000&type={type}"
     until_s = time.monotonic() + ANNOUNCED_S
     while True:
-        found = zone.hub.call("GET", path, key=zone.admin).json["items"]
+        found = zone.hub.call("GET", path, key=zone.admin).json["events"]
         if found:
             attributes: dict[str, Any] = found[-1]["event"]["attributes"]
             return attributes
