@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
     release = "0.1"
 
     dependencies = [
-        ("delivery", "0008_without_backoffs"),
+        ("delivery", "0009_counts_of_tenants"),
         ("registrations", "0006_circuits"),
     ]
 
