@@ -131,15 +131,10 @@ def retire() -> None:
 
 @app.task(name="delivery.delete_leftovers", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def delete_leftovers() -> None:
-    """Delete rows of ordered lanes that have been unused for long, and rows of deleted endpoints
-    that nothing reads any more.
+    """Delete rows of ordered lanes that have been unused for long, rows of deleted endpoints that
+    nothing reads any more, and statistics of endpoints that are older than what is shown.
     """
     asyncio.run(claims.delete_leftovers(read_env().database_url))
-
-
-@app.task(name="delivery.forget_statistics", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
-def forget_statistics() -> None:
-    """Delete the statistics of endpoints that are older than what is shown."""
     asyncio.run(counting.forget(read_env().database_url))
 
 
