@@ -85,7 +85,7 @@ class EndpointStatisticsSerializer(Serializer):
     )
 
 
-class EndpointStatistics(OwnedView):
+class AttemptStatistics(OwnedView):
     """The attempts at an endpoint over time."""
 
     unknown = UnknownEndpoint

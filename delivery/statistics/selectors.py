@@ -19,7 +19,7 @@ STEPS = {  # the length in seconds, and how many are shown
 }
 
 
-class _Counts(NamedTuple):
+class _AttemptCounts(NamedTuple):
     """The attempts of some time."""
 
     delivered: int
@@ -53,7 +53,7 @@ class _Point(NamedTuple):
 
     starts_at: datetime
     pending: int
-    counts: _Counts
+    counts: _AttemptCounts
 
 
 def statistics_of(*, endpoint_id: int, step: str) -> dict[str, Any]:
@@ -80,14 +80,14 @@ def statistics_of(*, endpoint_id: int, step: str) -> dict[str, Any]:
     }
 
 
-def _sum(parts: list[_Counts]) -> _Counts:
+def _sum(parts: list[_AttemptCounts]) -> _AttemptCounts:
     durations: list[int] = []
     latencies: list[int] = []
     for part in parts:
         add(durations, part.durations)
         add(latencies, part.latencies)
     numbers = map(sum, zip(*(part[:6] for part in parts), strict=True))
-    return _Counts._make([*numbers, durations, latencies])
+    return _AttemptCounts._make([*numbers, durations, latencies])
 
 
 def _percentiles(histogram: list[int]) -> dict[str, float | None] | None:
