@@ -2,8 +2,11 @@
 PostgreSQL (EMC-35). SQL module.
 
 The contract is that of the log: sequences without holes, cursors, gaps. One script numbers, adds
-and trims. The ring's UUID is bound to the run of Redis: after a restart of Redis or the loss of the
-ring there is a new segment, from which every reader learns of the loss.
+and trims. The ring's UUID is bound to the run of Redis and to the history of the database: after a
+restart of Redis, a restore of the database or the loss of the ring there is a new segment, from
+which every reader learns of the loss. A process caches the history. It reads it again when the
+database server was started, and when a ring is of another history; only then may it replace the
+ring, so that a process that has not noticed a restore does not remove what others have written.
 
 Concurrency contract: one event loop; `run` is one task.
 """
@@ -17,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psycopg
 import redis
 import redis.asyncio
 from redis.asyncio.retry import Retry
@@ -24,6 +28,7 @@ from redis.backoff import NoBackoff
 
 from eventhub.base import limits
 from eventhub.base.errors import (
+    DatabaseUnavailable,
     EventHubError,
     Gone,
     OutcomeUnknown,
@@ -32,11 +37,13 @@ from eventhub.base.errors import (
     SegmentMismatch,
 )
 from eventhub.base.event_loop import run_forever, wait_until_set
+from eventhub.eventlog.append import SQL
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.read import AtTime, Position, ReadLimits, Start
 from eventhub.eventlog.ring import Ring, Rings
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
+from eventhub.postgresql.rows import scalars
 
 _LUA = Path(__file__).parent / "lua"
 _BEGIN = (_LUA / "begin.lua").read_text()
@@ -45,6 +52,7 @@ _READ = _BEGIN + (_LUA / "read.lua").read_text()
 _CHANNEL = "eventhub:transient:"
 _NO_REDIS = "This hub runs without Redis; set REDIS_URL to use transient streams."
 _AWAY = (redis.RedisError, OSError, TimeoutError)
+_OTHER_HISTORY = [b"history"]  # the answer of a script for a ring of another history
 # The codes with which Redis refuses to write; for a script, they are within the error's text.
 _REFUSED = re.compile(
     r"\b(OOM|LOADING|MISCONF|READONLY|NOREPLICAS|MASTERDOWN|BUSY|NOPERM|NOAUTH|CLUSTERDOWN|MOVED"
@@ -54,15 +62,22 @@ _REFUSED = re.compile(
 
 class _WaitingAppend(NamedTuple):
     stream_id: int
-    values: list[Any]
+    values: list[Any]  # of the script, after the new UUID
     answer: "asyncio.Future[Any]"
 
 
 class Transient:
-    """The transient streams of one process. Without a URL, calls raise TransientUnavailable."""
+    """The transient streams of one process. Without a URL, calls raise TransientUnavailable.
+    `read_history` reads the history of the database, "" until it is proved; it raises
+    DatabaseUnavailable.
+    """
 
-    def __init__(self, url: str, shares: set[Ring]) -> None:
+    def __init__(
+        self, url: str, shares: set[Ring], read_history: Callable[[], Awaitable[str]]
+    ) -> None:
         self._redis = _client(url) if url else None
+        self._read_history = read_history
+        self._history = ""
         self.rings = Rings(shares, self._head, self._poll_soon)
         self._received: set[int] = set()  # streams with announced events that are not read yet
         self._some_received = asyncio.Event()
@@ -77,8 +92,8 @@ class Transient:
     async def append(self, stream: StreamInfo, drafts: Sequence[Draft]) -> list[Appended]:
         """Store one request's drafts, all or none.
 
-        Raises ProducerWindow, TransientUnavailable (nothing was stored), OutcomeUnknown,
-        Overloaded.
+        Raises ProducerWindow, TransientUnavailable, DatabaseUnavailable (nothing was stored),
+        OutcomeUnknown, Overloaded.
         """
         values: list[Any] = [
             stream.retain_events or limits.TRANSIENT_EVENTS_DEFAULT,
@@ -89,7 +104,10 @@ class Transient:
         ]
         for draft in drafts:
             values += _draft_values(draft)
-        segment, at_us, given, *last = await self._submit(stream.id, values)
+        found = await self._in_history(
+            lambda history: self._submit(stream.id, [*history, *values])
+        )
+        segment, at_us, given, *last = found
         if not segment:
             raise ProducerWindow(index=at_us, field="id.sequence", highest=int(given))
         head = Cursor(segment.decode(), *last)
@@ -99,10 +117,30 @@ class Transient:
         self._push(stream.id, _stored(drafts, appended, int(at_us)))
         return appended
 
-    async def _submit(self, stream_id: int, values: list[Any]) -> Any:
-        """Return the script's answer to one request. Waiting requests share a round trip."""
+    async def _in_history(self, call: Callable[[list[Any]], Awaitable[Any]]) -> Any:
+        """Return the answer of a script that is called with the history. Where the ring is of another
+        one, read the history again, and let the script replace the ring if it still is.
+        """
         if self._redis is None:
             raise TransientUnavailable(_NO_REDIS)
+        history = self._history or await self._learn_history()
+        found = await call([history, 0])
+        if found != _OTHER_HISTORY:
+            return found
+        return await call([await self._learn_history(), 1])
+
+    async def _learn_history(self) -> str:
+        self._history = await self._read_history()
+        if not self._history:
+            raise TransientUnavailable("The database was started just now; try again.")
+        return self._history
+
+    def forget_history(self) -> None:
+        """Read the history again at the next call: the database server was started."""
+        self._history = ""
+
+    async def _submit(self, stream_id: int, values: list[Any]) -> Any:
+        """Return the script's answer to one request. Waiting requests share a round trip."""
         if len(self._waiting) >= limits.TRANSIENT_WAITING_MAX:
             raise Overloaded
         answer = asyncio.get_running_loop().create_future()
@@ -197,7 +235,7 @@ class Transient:
             try:
                 for stream_id in received:
                     await self._fill(stream_id)
-            except TransientUnavailable:
+            except (TransientUnavailable, DatabaseUnavailable):
                 self._distrust()
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
             await wait_until_set(self._some_received, self._poll_at_s - clock())
@@ -247,7 +285,9 @@ class Transient:
         """Return the head, the first readable sequence, and the events of a range. Raises
         TransientUnavailable.
         """
-        segment, oldest, head, rows = await self._script(_READ, stream_id, [first, last])
+        segment, oldest, head, rows = await self._in_history(
+            lambda history: self._script(_READ, stream_id, [*history, first, last])
+        )
         name = segment.decode()
         events = [
             StoredEvent(name, int(key.partition(b"-")[0]), int(row[1]), int(row[5]), row[3])
@@ -266,16 +306,20 @@ class Transient:
             raise TransientUnavailable() from error
 
 
-def positions(url: str, stream_ids: Sequence[int]) -> dict[int, tuple[str, int, int]]:
+def positions(
+    connection: psycopg.Connection[Any], url: str, stream_ids: Sequence[int]
+) -> dict[int, tuple[str, int, int]]:
     """Return for each transient stream the segment's UUID, the first readable and the last
     sequence. Raises TransientUnavailable.
     """
-    if not url:
-        raise TransientUnavailable(_NO_REDIS)
+    history = scalars(connection).execute(SQL["history"]).fetchone()
+    if not url or history is None:
+        raise TransientUnavailable(None if url else _NO_REDIS)
     try:
         with redis.Redis.from_url(url, socket_timeout=limits.TRANSIENT_TIMEOUT_S_MAX) as client:
             run = client.register_script(_READ)
-            found = {one: run(_keys(one), [str(uuid.uuid4()), 1, 0]) for one in stream_ids}
+            values = (history, 1, 1, 0)
+            found = {one: run(_keys(one), [str(uuid.uuid4()), *values]) for one in stream_ids}
     except _AWAY as error:
         raise TransientUnavailable() from error
     return {one: (row[0].decode(), int(row[1]), int(row[2])) for one, row in found.items()}
