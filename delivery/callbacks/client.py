@@ -1,4 +1,4 @@
-"""An HTTP/1.1 client for callbacks: POST only, without redirects, proxies or cookies, and with a
+"""An HTTP/1.1 client for callbacks: without redirects, proxies or cookies, and with a
 bounded read of the response. Connections are kept alive and reused. Plain module.
 
 A general client takes three times as long for each request, which is most of the cost of a
@@ -176,7 +176,7 @@ class HttpConnection(asyncio.Protocol):
 
 
 class HttpClient:
-    """Posts requests and keeps connections for reuse. The slots of the dispatcher bound their
+    """Sends requests and keeps connections for reuse. The slots of the dispatcher bound their
     number.
     """
 
@@ -188,7 +188,7 @@ class HttpClient:
         self._idle: dict[Origin, list[HttpConnection]] = {}
         self._swept_s = time.monotonic()
 
-    async def post(
+    async def send(
         self,
         origin: Origin,
         request: bytes,

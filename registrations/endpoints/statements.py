@@ -10,7 +10,13 @@ from eventhub.eventlog.system import Announcement, announce_in
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import fetch_one
 
-SQL = queries.load("registrations/sql/endpoints.sql")
+# the columns of `e` (endpoints) and `z` (its zone) that calling an endpoint needs, besides its id
+FILLED = {
+    "callback_columns": "e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us,"
+    " e.signature, e.client_id, z.name AS zone, e.format, e.handshake, e.batch_events_max,"
+    " e.batch_bytes_max, e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate"
+}
+SQL = queries.load("registrations/sql/endpoints.sql", filled=FILLED)
 
 Connection = psycopg.Connection[Any]
 Format = Literal["native", "cloudevents_structured", "cloudevents_binary"]  # of a callback's body
