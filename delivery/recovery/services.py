@@ -111,4 +111,9 @@ def _announce(actor: Actor, delivery: Delivery, action: Action, **more: Any) -> 
         **more,
     }
     announce(zone=actor.zone, type=action.announced, attributes=attributes)
+    notify_workers()
+
+
+def notify_workers() -> None:
+    """Notify workers of new deliveries after the commit of the current transaction."""
     transaction.on_commit(lambda: raw_connection().execute(WORKERS_SQL["notify"]), robust=True)

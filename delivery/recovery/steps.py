@@ -181,7 +181,7 @@ class Stepper:
         return through
 
     async def _write_page(self, run: SteppedRun, page: PlannedPage) -> int:
-        """Write the deliveries of a page; return how many."""
+        """Write the deliveries of a page; return how many. Raises StreamDeleted."""
         if not page.plan.events:
             return 0
         segment = page.plan.events[0].segment
@@ -203,11 +203,12 @@ class Stepper:
                 "appended_at_us": [one.appended_at_us for one in page.plan.new],
             }
             new["lanes"] = await self._lanes(values, [one.payload for one in page.plan.new])
-            inserted = await fetch_value(self._connection, SQL["insert"], {**values, **new})
-            written += inserted or 0
+            written += await fetch_value(self._connection, SQL["insert"], {**values, **new})
         if page.plan.again:
             id = await fetch_value(self._connection, SQL["segment_id"], {"segment": segment})
-            again = [(one.partition_id, id or 0, one.sequence) for one in page.plan.again]
+            if id is None:
+                raise StreamDeleted
+            again = [(one.partition_id, id, one.sequence) for one in page.plan.again]
             written += await self._resend(values, again)
         return written
 
@@ -240,7 +241,8 @@ class Stepper:
             "segments": [key[1] for key in keys],
             "sequences": [key[2] for key in keys],
         }
-        return await fetch_value(self._connection, SQL["resend"], {**values, **own}) or 0
+        count: int = await fetch_value(self._connection, SQL["resend"], {**values, **own})
+        return count
 
     # --- the run ---
 

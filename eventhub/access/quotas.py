@@ -29,9 +29,13 @@ class RateLimited(TooManyRequests):
             f"The {scope} may emit {rate:,} events per second, and has emitted more; emit again"
             " after the seconds in Retry-After."
         )
-        self.headers = rate_headers([RateState(scope, rate, 0, wait_s)])
+        self._state = RateState(scope, rate, 0, wait_s)
         wait = max(math.ceil(wait_s), 1)
         super().__init__(message, retry_after_s=wait, scope=scope, events_per_s=rate)
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        return [*super().headers, *rate_headers([self._state])]
 
 
 class RateState(NamedTuple):
