@@ -47,11 +47,13 @@ class CallbackTarget(NamedTuple):
 
 
 class PostResult(NamedTuple):
-    """The outcome of an attempt, the record that is stored of it, and the body of the answer."""
+    """The outcome of an attempt, the record that is stored of it, and the body of the answer; None if
+    there is none, or it was cut or compressed.
+    """
 
     outcome: AttemptOutcome
     attempt: AttemptRecord
-    answer: bytes = b""
+    answer: bytes | None = None
 
 
 def target_of(text: str, signers: Sequence[Signer], zone: str) -> CallbackTarget:
@@ -89,13 +91,14 @@ async def post(
     signature = sign(target.signers, message, timestamp_s, body)
     head = f"{target.head}{own}{target.headers}webhook-signature: {signature}\r\n\r\n"
     request = head.encode() + body
-    answer = b""
+    answer = None
     try:
         response = await client.send(
             target.origin, request, content.answer_bytes_max, target.timeout_s
         )
         outcome, response_text = _outcome_of(response), _response_text(response, target.secrets)
-        answer = response.body
+        if response.is_complete and not response.header("content-encoding"):
+            answer = response.body
     except Exception as error:
         outcome = AttemptOutcome(outcome_of_error(error))
         response_text = error_text(error, target.secrets)
