@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
+import psycopg
 
 from delivery.callbacks.heartbeat import SQL as WORKERS_SQL
 from delivery.recovery.log_pages import (
@@ -18,13 +19,13 @@ from delivery.recovery.log_pages import (
 from delivery.recovery.runs import FailedParams, FailedPosition, failed_params, log_params
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
-from eventhub.base.errors import EventHubError
+from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.logs import get_logger
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog.errors import ArchiveUnavailable, StreamDeleted
 from eventhub.eventlog.log import ReadsArchive
 from eventhub.eventlog.system import Announcement, announce_in, notify_of
-from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
 from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value
 from registrations.endpoints.order_key import lane_number, order_path
 
@@ -102,7 +103,9 @@ class Stepper:
 
     async def step(self, run_id: int) -> bool:
         """Make a step of a running run; return whether it made progress. A run that cannot go on
-        fails. Raise what psycopg raises.
+        fails, also because of an error of the hub, so that it does not delay the others. Raise
+        DatabaseUnavailable, IntegrityError, and what psycopg raises if the database is unavailable
+        or cancels a statement.
         """
         run = await fetch_one(self._connection, SteppedRun, SQL["run"], {"id": run_id})
         if run is None or run.state != "running":
@@ -111,8 +114,13 @@ class Stepper:
             return await self._step(run)
         except ArchiveUnavailable:
             return await self._wait(run, "archive")
+        except (DatabaseUnavailable, psycopg.IntegrityError, *CONNECTION_ERRORS):
+            raise
         except EventHubError as error:
             await self._fail(run, error.code, error.message)
+        except Exception as error:
+            log.exception("replay_step_failed", run=run.id)
+            await self._fail(run, EventHubError.code, f"{type(error).__name__}; see the hub's log.")
         return True
 
     async def _step(self, run: SteppedRun) -> bool:
