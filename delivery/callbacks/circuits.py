@@ -142,7 +142,8 @@ async def exhaust_withheld(connection: Connection, after: int = 0) -> ExhaustPas
         "endpoints_max": endpoints_max,
     }
     found = await fetch_all(connection, _ExhaustedEndpoint, SQL["exhausted_endpoints"], bounds)
-    dead, statements, last = 0, limits.CALLBACK_EXHAUST_STATEMENTS_MAX, None
+    dead, statements = 0, limits.CALLBACK_EXHAUST_STATEMENTS_MAX
+    last: int | None = None
     for endpoint in found:
         count, statements = await _exhaust(connection, endpoint, statements)
         dead += count

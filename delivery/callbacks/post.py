@@ -91,7 +91,7 @@ async def post(
     signature = sign(target.signers, message, timestamp_s, body)
     head = f"{target.head}{own}{target.headers}webhook-signature: {signature}\r\n\r\n"
     request = head.encode() + body
-    answer = None
+    answer: bytes | None = None
     try:
         response = await client.send(
             target.origin, request, content.answer_bytes_max, target.timeout_s
