@@ -1,6 +1,5 @@
-"""The text with which statements mark the lanes of deliveries that they write, from the rows of their
-`written`. Lanes are marked in their order, so that no two writers wait for each other. Plain
-module.
+"""The text with which statements mark the lanes of the deliveries that they write, those in their
+`written`. Lanes are marked in order, so that no two writers wait for each other. Plain module.
 """
 
 _MARK = """INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)

@@ -47,8 +47,8 @@ class CallbackTarget(NamedTuple):
 
 
 class PostResult(NamedTuple):
-    """The outcome of an attempt, the record that is stored of it, and the body of the answer; None if
-    there is none, or it was cut or compressed.
+    """The outcome of an attempt, the record that is stored of it, and the body of the answer; None
+    if there is none, or it was cut or compressed.
     """
 
     outcome: AttemptOutcome

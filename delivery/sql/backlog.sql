@@ -48,7 +48,7 @@ WITH RECURSIVE hop AS (
          ORDER BY endpoint_id LIMIT 1) AS next, LATERAL (
         SELECT count(*) AS deliveries
           FROM (SELECT FROM deliveries WHERE state = 'dead_lettered' AND endpoint_id = next.endpoint_id
-                 LIMIT %(deliveries_max)s) AS some) AS counted
+                 LIMIT %(deliveries_max)s) AS first) AS counted
      WHERE hop.n < %(endpoints_max)s AND hop.total < %(deliveries_max)s
 )
 SELECT hop.endpoint_id, hop.deliveries,

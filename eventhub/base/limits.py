@@ -451,7 +451,8 @@ CALLBACK_EXHAUST_INTERVAL_S = 60.0
 CALLBACK_EXHAUST_ENDPOINTS_MAX = 100
 CALLBACK_EXHAUST_DELIVERIES_MAX = 1_000  # in one statement; some 30 ms ...
 CALLBACK_EXHAUST_STATEMENTS_MAX = 10  # ... of which one pass has so many
-# between counts of dead letters; a count has passes, a second apart, of so many endpoints or deliveries
+# between counts of dead letters; a count has passes, a second apart, of so many endpoints or dead
+# letters
 DEAD_LETTERS_COUNT_INTERVAL_S = 60.0
 DEAD_LETTERS_COUNT_ENDPOINTS_MAX = 100
 DEAD_LETTERS_COUNTED_MAX = 100_000  # also the most of one endpoint; some 20 ms

@@ -149,8 +149,11 @@ class Log:
             raise
 
     async def _read_history(self) -> str:
-        """Return the history of the database, "" until it is proved. Raises DatabaseUnavailable."""
+        """Return the history of the database, once its continuity is proved: a restore has another
+        one. Raises DatabaseUnavailable.
+        """
         async with reading(self.lookups) as connection:
+            await self.continuity.prove(connection)
             return await fetch_value(connection, SQL["history"]) or ""
 
     async def originals(self, zone_id: int, copies: Sequence[Copy]) -> list[Original]:

@@ -68,8 +68,8 @@ class _WaitingAppend(NamedTuple):
 
 class Transient:
     """The transient streams of one process. Without a URL, calls raise TransientUnavailable.
-    `read_history` reads the history of the database, "" until it is proved; it raises
-    DatabaseUnavailable.
+    `read_history` reads the history of the database, "" if the server was started since it was
+    proved; it raises DatabaseUnavailable.
     """
 
     def __init__(
@@ -104,9 +104,7 @@ class Transient:
         ]
         for draft in drafts:
             values += _draft_values(draft)
-        found = await self._in_history(
-            lambda history: self._submit(stream.id, [*history, *values])
-        )
+        found = await self._in_history(lambda history: self._submit(stream.id, [*history, *values]))
         segment, at_us, given, *last = found
         if not segment:
             raise ProducerWindow(index=at_us, field="id.sequence", highest=int(given))
@@ -118,8 +116,8 @@ class Transient:
         return appended
 
     async def _in_history(self, call: Callable[[list[Any]], Awaitable[Any]]) -> Any:
-        """Return the answer of a script that is called with the history. Where the ring is of another
-        one, read the history again, and let the script replace the ring if it still is.
+        """Return the answer of a script that is called with the history. Where the ring is of
+        another one, read the history again, and let the script replace the ring if it still is.
         """
         if self._redis is None:
             raise TransientUnavailable(_NO_REDIS)

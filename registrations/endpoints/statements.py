@@ -12,8 +12,9 @@ from eventhub.postgresql.rows import fetch_one
 
 # the columns of `e` (endpoints) and `z` (its zone) that calling an endpoint needs, besides its id
 FILLED = {
-    "callback_columns": "e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us,"
-    " e.signature, e.client_id, z.name AS zone, e.format, e.handshake, e.batch_events_max,"
+    "callback_columns": "e.url, e.signature,"
+    " (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us,"
+    " e.client_id, z.name AS zone, e.format, e.handshake, e.batch_events_max,"
     " e.batch_bytes_max, e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate"
 }
 SQL = queries.load("registrations/sql/endpoints.sql", filled=FILLED)

@@ -35,7 +35,7 @@ SELECT FROM roll_segments(ARRAY[%s]::bigint[], true)
 
 -- name: history
 -- The history of the database; null until it is proved for this life of the server, because a restore starts another one.
-SELECT CASE WHEN proven_life() IS NOT NULL OR life IS NULL THEN history::text END AS history FROM log_state
+SELECT CASE WHEN proven_life() IS NOT NULL THEN history::text END AS history FROM log_state
 
 -- name: new_history
 -- Data derived from the database and stored elsewhere may be of a history that is lost.

@@ -2,7 +2,6 @@
 clients start again, so the ring of an id may be of another stream.
 """
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -15,16 +14,13 @@ from psycopg.conninfo import conninfo_to_dict
 from eventhub.eventlog import streams, transient
 from eventhub.eventlog.continuity import roll_all
 from eventhub.eventlog.drafts import Appended
-from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.log import Log
-from eventhub.eventlog.read import Position
 from eventhub.eventlog.stored import StreamInfo
 from eventhub.eventlog.streams import StreamPolicy
 from tests.databases import new_database
 from tests.integration.eventlog_world import append_now, draft, execute, log_database, new_stream
 
 REDIS_URL = os.environ["REDIS_URL"]
-TIMEOUT_S = 10.0
 database = pytest.fixture(log_database)
 
 
@@ -52,16 +48,6 @@ async def append(log: Log, stream: StreamInfo, number: int) -> Appended:
     return appended
 
 
-async def oldest(log: Log, stream: StreamInfo) -> Position:
-    """Return the position of the oldest event, once the database is proved."""
-    async with asyncio.timeout(TIMEOUT_S):
-        while True:
-            try:
-                return await log.transient.resolve(stream.id, "oldest")
-            except TransientUnavailable:
-                await asyncio.sleep(0.01)
-
-
 async def test_a_stream_of_a_restored_database_has_no_events_of_the_database_before(
     database: str, stream: StreamInfo
 ) -> None:
@@ -71,7 +57,7 @@ async def test_a_stream_of_a_restored_database_has_no_events_of_the_database_bef
     name = str(conninfo_to_dict(database)["dbname"])
     with new_database("restored", name) as restored:
         async with opened(restored) as log:
-            found = await oldest(log, stream)
+            found = await log.transient.resolve(stream.id, "oldest")
             assert (found.cursor.sequence, found.head) == (0, 0)
             assert found.cursor.segment != before.segment
         with psycopg.connect(restored) as connection:
