@@ -8,11 +8,14 @@ _MARK = """INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, du
       FROM written WHERE ordered
      ORDER BY 1, 2
         ON CONFLICT (endpoint_id, stream_id) DO UPDATE
-       SET touched = true, due_at = """
+       SET touched = true, due_at = {due_at}"""
 FILLED = {
     # new deliveries, after the others: a lane that is marked and has a time stays as it is
-    "mark_new": f"{_MARK}COALESCE(l.due_at, excluded.due_at)"
-    " WHERE NOT l.touched OR l.due_at IS NULL",
+    "mark_new": _MARK.format(
+        due_at="COALESCE(l.due_at, excluded.due_at) WHERE NOT l.touched OR l.due_at IS NULL"
+    ),
     # deliveries that are sent again, before the others: the lane is due, unless a worker holds it
-    "mark_again": f"{_MARK}CASE WHEN l.expires_at > now() THEN l.due_at ELSE now() END",
+    "mark_again": _MARK.format(
+        due_at="CASE WHEN l.expires_at > now() THEN l.due_at ELSE now() END"
+    ),
 }

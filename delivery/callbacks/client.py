@@ -115,7 +115,9 @@ class HttpConnection(asyncio.Protocol):
             self._head_bytes += len(data)
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+        except httptools.HttpParserUpgrade:
+            self._fail(MalformedResponse("the response switches to another protocol"))
+        except httptools.HttpParserError as error:
             self._fail(MalformedResponse(str(error.__context__ or error)))
         if not self._head_done and self._head_bytes > limits.CALLBACK_HEADERS_BYTES_MAX:
             self._fail(MalformedResponse("the response's headers are too large"))
