@@ -12,12 +12,10 @@ Concurrency contract: one event loop; `run` is one task.
 """
 
 import asyncio
-import re
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
@@ -43,21 +41,19 @@ from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.read import AtTime, Position, ReadLimits, Start
 from eventhub.eventlog.ring import Ring, Rings
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
-from eventhub.postgresql.rows import scalars
-
-_LUA = Path(__file__).parent / "lua"
-_BEGIN = (_LUA / "begin.lua").read_text()
-_APPEND = _BEGIN + (_LUA / "append.lua").read_text()
-_READ = _BEGIN + (_LUA / "read.lua").read_text()
-_CHANNEL = "eventhub:transient:"
-_NO_REDIS = "This hub runs without Redis; set REDIS_URL to use transient streams."
-_AWAY = (redis.RedisError, OSError, TimeoutError)
-_OTHER_HISTORY = [b"history"]  # the answer of a script for a ring of another history
-# The codes with which Redis refuses to write; for a script, they are within the error's text.
-_REFUSED = re.compile(
-    r"\b(OOM|LOADING|MISCONF|READONLY|NOREPLICAS|MASTERDOWN|BUSY|NOPERM|NOAUTH|CLUSTERDOWN|MOVED"
-    r"|ASK|TRYAGAIN)\b"
+from eventhub.eventlog.transient_scripts import (
+    APPEND,
+    AWAY,
+    CHANNEL,
+    NO_REDIS,
+    OTHER_HISTORY,
+    READ,
+    NotSent,
+    draft_values,
+    keys,
+    stored_nothing,
 )
+from eventhub.postgresql.rows import scalars
 
 
 class _WaitingAppend(NamedTuple):
@@ -100,10 +96,10 @@ class Transient:
             stream.retain_bytes or limits.TRANSIENT_BYTES_DEFAULT,
             limits.PRODUCER_WINDOW,
             limits.TRANSIENT_PRODUCER_S,
-            f"{_CHANNEL}{stream.id}",
+            f"{CHANNEL}{stream.id}",
         ]
         for draft in drafts:
-            values += _draft_values(draft)
+            values += draft_values(draft)
         found = await self._in_history(lambda history: self._submit(stream.id, [*history, *values]))
         segment, at_us, given, *last = found
         if not segment:
@@ -120,10 +116,10 @@ class Transient:
         another one, read the history again, and let the script replace the ring if it still is.
         """
         if self._redis is None:
-            raise TransientUnavailable(_NO_REDIS)
+            raise TransientUnavailable(NO_REDIS)
         history = self._history or await self._learn_history()
         found = await call([history, 0])
-        if found != _OTHER_HISTORY:
+        if found != OTHER_HISTORY:
             return found
         return await call([await self._learn_history(), 1])
 
@@ -210,12 +206,12 @@ class Transient:
         while True:
             try:
                 async with client.pubsub(ignore_subscribe_messages=True) as published:
-                    await published.psubscribe(f"{_CHANNEL}*")
+                    await published.psubscribe(f"{CHANNEL}*")
                     if away:
                         self._distrust()
                     async for message in published.listen():
                         self._receive(int(message["channel"].rpartition(b":")[2]))
-            except _AWAY:
+            except AWAY:
                 away = True
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
@@ -284,7 +280,7 @@ class Transient:
         TransientUnavailable.
         """
         segment, oldest, head, rows = await self._in_history(
-            lambda history: self._script(_READ, stream_id, [*history, first, last])
+            lambda history: self._script(READ, stream_id, [*history, first, last])
         )
         name = segment.decode()
         events = [
@@ -295,12 +291,12 @@ class Transient:
 
     async def _script(self, script: str, stream_id: int, values: list[Any]) -> Any:
         if self._redis is None:
-            raise TransientUnavailable(_NO_REDIS)
+            raise TransientUnavailable(NO_REDIS)
         try:
             run = self._redis.register_script(script)
             async with asyncio.timeout(limits.TRANSIENT_TIMEOUT_S_MAX):
-                return await run(_keys(stream_id), [str(uuid.uuid4()), *values])
-        except _AWAY as error:
+                return await run(keys(stream_id), [str(uuid.uuid4()), *values])
+        except AWAY as error:
             raise TransientUnavailable() from error
 
 
@@ -312,13 +308,13 @@ def positions(
     """
     history = scalars(connection).execute(SQL["history"]).fetchone()
     if not url or history is None:
-        raise TransientUnavailable(None if url else _NO_REDIS)
+        raise TransientUnavailable(None if url else NO_REDIS)
     try:
         with redis.Redis.from_url(url, socket_timeout=limits.TRANSIENT_TIMEOUT_S_MAX) as client:
-            run = client.register_script(_READ)
+            run = client.register_script(READ)
             values = (history, 1, 1, 0)
-            found = {one: run(_keys(one), [str(uuid.uuid4()), *values]) for one in stream_ids}
-    except _AWAY as error:
+            found = {one: run(keys(one), [str(uuid.uuid4()), *values]) for one in stream_ids}
+    except AWAY as error:
         raise TransientUnavailable() from error
     return {one: (row[0].decode(), int(row[1]), int(row[2])) for one, row in found.items()}
 
@@ -329,8 +325,8 @@ def erase(url: str, stream_id: int) -> None:
         return  # nothing was stored, or it ended with the Redis that this hub no longer has
     try:
         with redis.Redis.from_url(url, socket_timeout=limits.TRANSIENT_TIMEOUT_S_MAX) as client:
-            client.delete(*_keys(stream_id))
-    except _AWAY as error:
+            client.delete(*keys(stream_id))
+    except AWAY as error:
         raise TransientUnavailable() from error
 
 
@@ -344,10 +340,6 @@ def _client(url: str) -> "redis.asyncio.Redis":
     )
 
 
-class _NotSent(Exception):
-    """There was no connection, so nothing was sent."""
-
-
 async def _evaluated(client: "redis.asyncio.Redis", taken: Sequence[_WaitingAppend]) -> list[Any]:
     """Run the append script for each request; return answers, or exceptions in their positions."""
     try:
@@ -355,20 +347,20 @@ async def _evaluated(client: "redis.asyncio.Redis", taken: Sequence[_WaitingAppe
             await _connected(client)
             async with client.pipeline(transaction=False) as pipe:
                 for stream_id, values, _ in taken:
-                    pipe.eval(_APPEND, 4, *_keys(stream_id), str(uuid.uuid4()), *values)
+                    pipe.eval(APPEND, 4, *keys(stream_id), str(uuid.uuid4()), *values)
                 return await pipe.execute(raise_on_error=False)
     except Exception as error:
         return [error] * len(taken)
 
 
 async def _connected(client: "redis.asyncio.Redis") -> None:
-    """Ensure that the pool has an open connection for the next command. Raises _NotSent."""
+    """Ensure that the pool has an open connection for the next command. Raises NotSent."""
     pool = client.connection_pool
     try:
         connection = await pool.get_connection()  # type: ignore[no-untyped-call]
         await pool.release(connection)
     except Exception as error:
-        raise _NotSent from error
+        raise NotSent from error
 
 
 def _answer(answer: "asyncio.Future[Any]", found: Any) -> None:
@@ -377,26 +369,11 @@ def _answer(answer: "asyncio.Future[Any]", found: Any) -> None:
     if isinstance(found, EventHubError):
         answer.set_exception(found)
     elif isinstance(found, BaseException):
-        unavailable = TransientUnavailable() if _stored_nothing(found) else OutcomeUnknown()
+        unavailable = TransientUnavailable() if stored_nothing(found) else OutcomeUnknown()
         unavailable.__cause__ = found
         answer.set_exception(unavailable)
     else:
         answer.set_result(found)
-
-
-def _keys(stream_id: int) -> list[str]:
-    """Return the keys of a stream, all in one slot of a cluster."""
-    name = f"eventhub:{{t{stream_id}}}"
-    return [f"{name}:meta", f"{name}:events", f"{name}:numbers", f"{name}:tokens"]
-
-
-def _draft_values(draft: Draft) -> list[Any]:
-    own = draft.producer
-    if own is None:
-        return [draft.mask, draft.payload, "", "", "", draft.token]
-    producer = f"{own.client_id}:{own.incarnation}"
-    slot = own.number % limits.PRODUCER_WINDOW
-    return [draft.mask, draft.payload, producer, own.number, slot, draft.token]
 
 
 def _stored(drafts: Sequence[Draft], appended: list[Appended], at_us: int) -> list[StoredEvent]:
@@ -417,15 +394,3 @@ def _require_held(cursor: Cursor, head: Cursor, first: int) -> None:
             missed={"first": cursor.sequence + 1, "last": first - 1},
             resume={"segment": head.segment, "sequence": first - 1},
         )
-
-
-def _stored_nothing(error: BaseException) -> bool:
-    """Return whether certainly nothing was stored: there was no connection, or Redis refused the
-    script or its first write. Redis never interrupts a script after its first write.
-    """
-    if isinstance(error, redis.ResponseError | redis.exceptions.BusyLoadingError):
-        code = getattr(error, "status_code", None) or ""
-        return _REFUSED.search(f"{code} {error}") is not None
-    return isinstance(error, _NotSent) or isinstance(
-        error.__cause__, ConnectionRefusedError | FileNotFoundError
-    )
