@@ -1,5 +1,5 @@
-"""The scripts of transient streams: their texts, the keys of a stream, and what their refusals mean.
-SQL module.
+"""The scripts of transient streams: their texts, the keys of a stream, and what refusals mean. SQL
+module.
 """
 
 import re
