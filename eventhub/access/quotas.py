@@ -74,11 +74,19 @@ class SocketsLimited(TooManyRequests):
             f"The {scope} may have {quota:,} sockets at a time, listeners over HTTP included, and"
             " has them; close some, or ask an operator for more."
         )
-        policy = f'"{scope}";q={quota};qu="concurrent-requests"'
-        left = f'"{scope}";r=0;t={limits.SOCKETS_FULL_RETRY_S}'
-        self.headers = [(b"ratelimit-policy", policy.encode()), (b"ratelimit", left.encode())]
         wait_s = limits.SOCKETS_FULL_RETRY_S
         super().__init__(message, retry_after_s=wait_s, scope=scope, sockets_max=quota)
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        scope, quota = self.details["scope"], self.details["sockets_max"]
+        policy = f'"{scope}";q={quota};qu="concurrent-requests"'
+        left = f'"{scope}";r=0;t={self.retry_after_s}'
+        return [
+            *super().headers,
+            (b"ratelimit-policy", policy.encode()),
+            (b"ratelimit", left.encode()),
+        ]
 
 
 class RateState(NamedTuple):
