@@ -250,7 +250,7 @@ class Posting:
             try:
                 content = batch_content(batch, run.size)
                 posted = await post_to(self._client, self._tokens, run.target, message, content)
-                posted, failures = read_answer(posted)
+                posted, failures = read_answer(posted, batch)
                 request.outcome = posted.outcome
             except asyncio.CancelledError:
                 run.return_all(batch)

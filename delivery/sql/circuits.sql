@@ -111,17 +111,18 @@ UPDATE deliveries d SET next_attempt_at = now()
    AND d.sequence = p.sequence AND d.state = 'pending' AND d.claim IS NULL
 
 -- name: exhausted_endpoints
--- Endpoints that have failed for as long as their schedule takes, and how long that is: their circuit has withheld deliveries
--- for that time. Time counts from the last change of the endpoint. A schedule shorter than the longest pause of a circuit counts
+-- The next endpoints that have failed for as long as their schedule takes, and how long that is: their circuit has withheld
+-- deliveries for that time. Time counts from the last change of the endpoint. A schedule shorter than the longest pause of a circuit counts
 -- as that long, so that an outage of seconds ends no delivery that was never attempted.
 SELECT c.endpoint_id, s.total_s
   FROM circuits c
   JOIN endpoints e ON e.id = c.endpoint_id,
        LATERAL (SELECT greatest(%(least_s)s, CASE WHEN e.retry_schedule IS NULL THEN %(total_s)s
                        ELSE COALESCE((SELECT sum(pause) FROM unnest(e.retry_schedule) AS pause), 0) END)::bigint AS total_s) AS s
- WHERE c.state <> 'closed' AND e.enabled AND e.deleted_at IS NULL
+ WHERE c.endpoint_id > %(after)s AND c.state <> 'closed' AND e.enabled AND e.deleted_at IS NULL
    AND c.failed_at - greatest(c.failing_since, e.changed_at) >= make_interval(secs => s.total_s)
  ORDER BY c.endpoint_id
+ LIMIT %(endpoints_max)s
 
 -- name: dead_letter_withheld
 -- Dead-letters some of an endpoint's deliveries that are older than its schedule and wait for nothing but the circuit, the oldest
@@ -165,7 +166,8 @@ SELECT count(*) FROM dead
 
 -- name: take_notices
 -- What to announce of circuits now: that they opened or closed since the last announcement, at most once in an interval; that
--- endpoints have failed for a further share of the time after which they are disabled, and that those accepted a delivery.
+-- endpoints have failed for a further share of the time after which they are disabled, and that those accepted a delivery. Those
+-- announced longest ago come first, so that each gets its turn.
 WITH progress AS (
     SELECT c.endpoint_id, e.client_id, e.zone_id, greatest(c.failing_since, e.changed_at) AS since, f.after_s,
            CASE WHEN c.failures = 0 OR f.after_s = 0 THEN 0
@@ -178,7 +180,7 @@ WITH progress AS (
            c.warned_percent AS warned_before,
            COALESCE((SELECT max(w) FROM unnest(%(percents)s::integer[]) AS w WHERE w <= p.percent), 0) AS warned,
            (c.openings > 0 OR c.announced_open <> (c.state <> 'closed'))
-           AND c.announced_at <= now() - make_interval(secs => %(interval_s)s) AS has_switched
+           AND c.announced_at <= now() - make_interval(secs => %(interval_s)s) AS has_switched, c.announced_at
       FROM progress p JOIN circuits c USING (endpoint_id)
 ), taken AS (
     UPDATE circuits c
@@ -187,7 +189,7 @@ WITH progress AS (
            announced_open = CASE WHEN d.has_switched THEN d.state <> 'closed' ELSE c.announced_open END,
            announced_at = CASE WHEN d.has_switched THEN now() ELSE c.announced_at END
       FROM (SELECT * FROM due WHERE has_switched OR warned <> warned_before
-             ORDER BY endpoint_id LIMIT %(notices_max)s) AS d
+             ORDER BY announced_at, endpoint_id LIMIT %(notices_max)s) AS d
      WHERE c.endpoint_id = d.endpoint_id
     RETURNING d.*
 )
