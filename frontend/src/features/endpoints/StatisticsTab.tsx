@@ -54,7 +54,7 @@ function Shown({ statistics }: { statistics: Statistics }) {
     <>
       <SimpleGrid cols={{ base: 2, md: 4 }} spacing="md">
         <Figure label="Attempts" value={whole(total.attempts)} about={`In the ${within}.`} />
-        <Figure label="Delivered" value={shareText(total)} about={failures === 0 ? "None failed." : `${whole(failures)} failed: ${failuresText(total)}`} />
+        <Figure label="Delivered" value={shareText(total)} about={total.attempts === 0 ? "No attempts." : failures === 0 ? "None failed." : `${whole(failures)} failed: ${failuresText(total)}`} />
         <Figure
           label="Latency"
           value={total.latency_ms === null ? "–" : timeText(total.latency_ms.p95)}
@@ -122,8 +122,7 @@ function Plots({ statistics, every }: { statistics: Statistics; every: string })
 
 function attemptsText(point: Point): string {
   if (point.attempts === 0) return "no attempts";
-  const parts = [`${whole(point.delivered)} delivered`, failuresText(point)];
-  return parts.filter((part) => part !== "").join(", ");
+  return `${whole(point.delivered)} delivered, ${whole(failed(point))} failed`;
 }
 
 function Plot({ title, about, children }: { title: string; about: string; children: ReactNode }) {
