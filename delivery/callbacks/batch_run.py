@@ -96,14 +96,16 @@ class BatchRun:
         self._returned += [event.delivery for event in events]
 
 
-def read_answer(posted: PostResult) -> tuple[PostResult, Mapping[str, AttemptOutcome]]:
+def read_answer(
+    posted: PostResult, batch: Sequence[BatchEvent]
+) -> tuple[PostResult, Mapping[str, AttemptOutcome]]:
     """Return the result of a batch and the failures of its events, by the ids of their deliveries.
-    If the answer has results that cannot be read, the request has failed.
+    If the answer cannot be read, it may name failed events: the request has failed.
     """
     if posted.outcome.code != "delivered":
         return posted, {}
     try:
-        return posted, event_results(posted.answer)
+        return posted, event_results(posted.answer, {event.message for event in batch})
     except ValueError:
         return posted._replace(outcome=AttemptOutcome("protocol", posted.outcome.status)), {}
 

@@ -18,6 +18,7 @@ from delivery.callbacks.circuits import record_results, return_probes
 from delivery.callbacks.claims import Claimed, LaneKey
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.results import DeliveryResult, write_results
+from delivery.statistics.counting import AttemptCounter
 from eventhub.base import limits, metrics
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within
@@ -62,6 +63,8 @@ class ResultOutbox:
         self._writing = False
         self._more_due = more_due
         self._batch = _OutboxBatch([], [], [], [])
+        self._attempts = AttemptCounter()
+        self._counted_s = time.monotonic()  # when the counts were written last
         self._some = asyncio.Event()
         self._many = asyncio.Event()
 
@@ -102,10 +105,24 @@ class ResultOutbox:
     async def run(self, connection: Connection) -> None:
         """Write until cancelled; raise what psycopg raises when the database is unavailable."""
         while True:
-            await self._some.wait()
+            if not await self._wait_for_some():
+                await self._write_counts(connection)
+                continue
             if not self._many.is_set():
                 await self._wait_for_many()
             await self.flush(connection)
+            if time.monotonic() - self._counted_s > limits.ENDPOINT_STATISTICS_INTERVAL_S:
+                await self._write_counts(connection)
+
+    async def _wait_for_some(self) -> bool:
+        """Wait for something to write; return False if only counts of attempts are due."""
+        most_s = None if self._attempts.empty else limits.ENDPOINT_STATISTICS_INTERVAL_S
+        try:
+            async with asyncio.timeout(most_s):
+                await self._some.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _wait_for_many(self) -> None:
         try:
@@ -113,6 +130,11 @@ class ResultOutbox:
                 await self._many.wait()
         except TimeoutError:
             pass
+
+    async def finish(self, connection: Connection) -> None:
+        """Write everything collected, and the counts of attempts."""
+        await self.flush(connection)
+        await self._write_counts(connection)
 
     async def flush(self, connection: Connection) -> None:
         """Write everything collected. What cannot be written is put back."""
@@ -135,6 +157,7 @@ class ResultOutbox:
             await _write_part(connection, part)
             if await record_results(connection, part, self._failures):
                 self._more_due()
+            self._attempts.add(part)
             del batch.results[: len(part)]
             for endpoint_id in {r.claimed.endpoint_id for r in part if r.decision.disables}:
                 await self._disable(connection, endpoint_id, "gone")
@@ -150,6 +173,19 @@ class ResultOutbox:
             batch.lanes.clear()
             if due:
                 self._more_due()
+
+    async def _write_counts(self, connection: Connection) -> None:
+        """Write the counts of attempts; results count without them as well."""
+        self._counted_s = time.monotonic()
+        if self._attempts.empty:
+            return
+        try:
+            with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+                await self._attempts.write(connection)
+        except CONNECTION_ERRORS:
+            raise
+        except psycopg.Error as error:
+            throttled.warning("endpoint_statistics_not_written", reason=type(error).__name__)
 
     def _put_back(self, batch: _OutboxBatch) -> None:
         if batch.empty:

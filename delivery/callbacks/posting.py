@@ -208,16 +208,20 @@ class Posting:
         claimed = delivery.claimed
         number = claimed.attempts - claimed.uncounted_attempts + 1
         decision = decide(attempted, number, self._random, delivery.endpoint.retry_schedule)
-        self._outbox.add(DeliveryResult(claimed, decision, attempt, is_request))
-        if decision.state == "delivered":
-            self._measure(delivery)
+        latency_ms = self._latency_ms(delivery) if decision.state == "delivered" else None
+        self._outbox.add(DeliveryResult(claimed, decision, attempt, is_request, latency_ms))
         return decision
 
-    def _measure(self, delivery: PreparedDelivery) -> None:
+    def _latency_ms(self, delivery: PreparedDelivery) -> float | None:
+        """Return and record the time since the append of a delivered event; None of one that was
+        sent again.
+        """
         body = delivery.content.body
-        if body is not None and body.facts.appended_at_us:
-            latency_us = self._clock.now_us() - body.facts.appended_at_us
-            metrics.CALLBACK_LATENCY.observe(latency_us / 1e6)
+        if body is None or not body.facts.appended_at_us or delivery.claimed.is_repeat:
+            return None
+        latency_us = max(self._clock.now_us() - body.facts.appended_at_us, 0)
+        metrics.CALLBACK_LATENCY.observe(latency_us / 1e6)
+        return latency_us / 1e3
 
     async def _deliver_batches(self, run: BatchRun) -> None:
         """Post deliveries in batches, one after the other, until a request fails."""
@@ -246,7 +250,7 @@ class Posting:
             try:
                 content = batch_content(batch, run.size)
                 posted = await post_to(self._client, self._tokens, run.target, message, content)
-                posted, failures = read_answer(posted)
+                posted, failures = read_answer(posted, batch)
                 request.outcome = posted.outcome
             except asyncio.CancelledError:
                 run.return_all(batch)

@@ -38,13 +38,15 @@ _NOTHING = AttemptRecord("", None, 0.0, 0, "", "", "")  # written without an out
 
 class DeliveryResult(NamedTuple):
     """The result of a claimed delivery; `attempt` is None if nothing was sent. `is_request`: it
-    stands for the request; only one event of a batch does.
+    stands for the request; only one event of a batch does. `latency_ms`: of a delivered event, from
+    its append to the response; None if it was sent again.
     """
 
     claimed: Claimed
     decision: RetryDecision
     attempt: AttemptRecord | None
     is_request: bool = True
+    latency_ms: float | None = None
 
     @property
     def outcome(self) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from eventhub_client.callbacks import verify
 
+from eventhub.base import limits
 from registrations.endpoints.secrets import secret_text
 from tests.integration.callbacks_world import (
     OK,
@@ -98,6 +99,43 @@ async def test_the_answer_may_refuse_single_events(world: CallbacksWorld) -> Non
     assert [numbers(each) for each in sink.posted] == [[1, 2, 3, 4, 5], [1]]
     assert world.outcomes(endpoint)[:2] == [(1, "status", 500), (2, "delivered", 204)]
     assert world.sql("SELECT count(*) FROM circuits WHERE failures > 0") == [(0,)]
+
+
+@pytest.mark.parametrize("wrong", ["cut", "late", "compressed"])
+async def test_an_answer_that_cannot_be_read_acknowledges_nothing(
+    world: CallbacksWorld, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may say that an event failed."""
+    monkeypatch.setattr(limits, "CALLBACK_BODY_S_MAX", 0.2)
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n"
+
+    async def unreadable(posted: Posted) -> bytes:
+        if wrong == "compressed":
+            return answer("200 OK", "content-encoding: gzip", body=b"\x1f\x8b")
+        if wrong == "cut":
+            sink.serving.pop().cancel()  # closes the connection
+        return head
+
+    async with receiver(unreadable) as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=10)
+        world.deliver(world.events(2), endpoint)
+        async with draining(world):
+            await until(lambda: len(world.outcomes(endpoint)) >= 2)
+    assert {outcome for _, outcome, _ in world.outcomes(endpoint)} == {"protocol"}
+    assert sink.posted[0].headers["accept-encoding"] == "identity"
+
+
+async def test_an_event_that_is_gone_does_not_disable_the_endpoint(world: CallbacksWorld) -> None:
+    def partly(posted: Posted) -> bytes:
+        return results({"id": ids(posted)[0], "status": 410}) if len(sink.posted) == 1 else OK
+
+    async with receiver(partly) as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=10)
+        world.deliver(world.events(3), endpoint)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 3)
+    assert world.outcomes(endpoint)[0] == (1, "status", 410)
+    assert world.enabled(endpoint) == (True, None)
 
 
 async def test_a_failed_request_is_repeated_in_smaller_batches_until_the_poison_is_alone(
