@@ -55,6 +55,8 @@ class BatchRun:
 
         In a lane, one that is chosen has to wait for those before it.
         """
+        if not any(map(chosen, self.left)):
+            return []
         taken, left, waits = [], [], set(self._closed)
         for each in self.left:
             if chosen(each) and not (self._ordered and each.claimed.lane in waits):
@@ -69,16 +71,16 @@ class BatchRun:
         """Remove and return the events of the next batch; none if all lanes are closed. It ends
         before one that cannot be sent, which is taken once it is the first of its lane.
         """
-        closed = [each for each in self.left if self.is_closed(each)]
-        self._returned += closed
-        if closed:
+        if self._closed:
+            self._returned += [each for each in self.left if self.is_closed(each)]
             self.left = [each for each in self.left if not self.is_closed(each)]
         readable: list[BatchEvent] = []
         for each in self.left[: self.size.events_max]:
             body = each.content.body
             if body is None or is_expired(each):
                 break
-            readable.append(BatchEvent(each, each.message, each.element(body)))
+            message = each.message
+            readable.append(BatchEvent(each, message, each.element(body, message)))
         count = count_for_batch(readable, self.size) if readable else 0
         self.left = self.left[count:]
         return readable[:count]

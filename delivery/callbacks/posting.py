@@ -3,7 +3,8 @@ work that claimed it, so one that hangs blocks nothing else. SQL module.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from random import Random
 from typing import Any, NamedTuple
@@ -15,7 +16,8 @@ from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
 from delivery.callbacks.outbox import ResultOutbox
 from delivery.callbacks.prepared import PreparedDelivery, post_to
-from delivery.callbacks.results import AttemptRecord, DeliveryResult
+from delivery.callbacks.post import PostResult
+from delivery.callbacks.results import AttemptRecord, DeliveredBatch, DeliveryResult
 from delivery.callbacks.retry import AttemptOutcome, RetryDecision, decide
 from delivery.callbacks.slots import CallbackSlots
 from delivery.callbacks.tokens import TokenSource
@@ -177,8 +179,10 @@ class Posting:
         return self._is_expired(delivery) or not delivery.content.is_visible
 
     def _is_expired(self, delivery: PreparedDelivery) -> bool:
-        body = None if delivery.claimed.forced else delivery.content.body
-        return body is not None and 0 < body.facts.expires_at_us <= self._clock.now_us()
+        body = delivery.content.body
+        if body is None or not body.facts.expires_at_us or delivery.claimed.forced:
+            return False
+        return body.facts.expires_at_us <= self._clock.now_us()
 
     def _end(self, delivery: PreparedDelivery) -> RetryDecision:
         """End a delivery that is not to be sent."""
@@ -210,14 +214,17 @@ class Posting:
         decision = decide(attempted, number, self._random, delivery.endpoint.retry_schedule)
         self._outbox.add(DeliveryResult(claimed, decision, attempt, is_request))
         if decision.state == "delivered":
-            self._measure(delivery)
+            self._measure([delivery])
         return decision
 
-    def _measure(self, delivery: PreparedDelivery) -> None:
-        body = delivery.content.body
-        if body is not None and body.facts.appended_at_us:
-            latency_us = self._clock.now_us() - body.facts.appended_at_us
-            metrics.CALLBACK_LATENCY.observe(latency_us / 1e6)
+    def _measure(self, deliveries: Sequence[PreparedDelivery]) -> None:
+        """Record the latencies of deliveries that were acknowledged now."""
+        now_us = self._clock.now_us()
+        bodies = [each.content.body for each in deliveries]
+        appended = Counter(each.facts.appended_at_us for each in bodies if each is not None)
+        for appended_at_us, count in appended.items():
+            if appended_at_us:
+                metrics.CALLBACK_LATENCY.observe_times((now_us - appended_at_us) / 1e6, count)
 
     async def _deliver_batches(self, run: BatchRun) -> None:
         """Post deliveries in batches, one after the other, until a request fails."""
@@ -251,15 +258,36 @@ class Posting:
             except asyncio.CancelledError:
                 run.return_all(batch)
                 raise
-        for number, event in enumerate(batch):
+        self._record_batch(batch, posted, failures, run)
+        return posted.outcome.code == "delivered"
+
+    def _record_batch(
+        self,
+        batch: list[BatchEvent],
+        posted: PostResult,
+        failures: Mapping[str, AttemptOutcome],
+        run: BatchRun,
+    ) -> None:
+        """Pass the results of a batch's events to the outbox: those that were delivered together,
+        the others one by one.
+        """
+        is_delivered = posted.outcome.code == "delivered"
+        delivered = batch if is_delivered and not failures else []
+        for number, event in enumerate([] if delivered else batch):
             if run.is_closed(event.delivery):
                 run.return_all([event])
                 continue
             outcome = failures.get(event.message, posted.outcome)
+            if outcome.code == "delivered":
+                delivered.append(event)
+                continue
             record = attempt_of_event(posted.attempt, outcome, number, batch)
             decision = self._record(event.delivery, outcome, record, is_request=number == 0)
             run.close(event.delivery, decision)
-        return posted.outcome.code == "delivered"
+        if delivered:
+            claims = [event.delivery.claimed for event in delivered]
+            self._outbox.add_delivered(DeliveredBatch(claims, posted.attempt))
+            self._measure([event.delivery for event in delivered])
 
 
 class _Request:

@@ -51,9 +51,9 @@ class PreparedDelivery(NamedTuple):
     def is_unreadable(self) -> bool:
         return self.content.body is None
 
-    def element(self, body: Body) -> bytes:
-        """Return the event as it is in a batch."""
-        return body.element(self.message, self.claimed.registrations, self._bound)
+    def element(self, body: Body, message: str) -> bytes:
+        """Return the event with the id of its delivery as it is in a batch."""
+        return body.element(message, self.claimed.registrations, self._bound)
 
     @property
     def _bound(self) -> BoundVariables | None:

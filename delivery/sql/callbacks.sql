@@ -90,9 +90,9 @@ WITH due AS MATERIALIZED (
                     FOR UPDATE SKIP LOCKED) AS found
 )
 UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
-  FROM due
+  FROM (SELECT partition_id, endpoint_id, segment_id, array_agg(sequence) AS sequences FROM due GROUP BY 1, 2, 3) AS due
  WHERE d.partition_id = due.partition_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
-   AND d.sequence = due.sequence
+   AND d.sequence = ANY (due.sequences)
 RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
           d.message_number, d.forced,
@@ -224,6 +224,36 @@ WITH result AS (
            last = greatest(l.last, excluded.last), since = COALESCE(l.since, excluded.since), reason = excluded.reason
 )
 SELECT count(*) AS results, count(*) FILTER (WHERE state = 'dead_lettered') AS dead_lettered FROM written
+
+-- name: write_delivered
+-- Results of deliveries that requests of several events delivered, written only where the claim is still held. Each part of a
+-- request has the partition, endpoint, segment and claim in common; `ends`: the position in `sequences` of its last delivery. The
+-- deliveries of a part that are in the same range of %(span)s sequences have one row of attempts together.
+WITH part AS MATERIALIZED (
+    SELECT p.*, p.token::uuid AS claim, lag(p.ending, 1, 0::bigint) OVER (ORDER BY position) + 1 AS beginning
+      FROM unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(tokens)s::text[], %(ends)s::bigint[],
+                  %(ages_us)s::bigint[], %(statuses)s::bigint[], %(durations_ms)s::bigint[], %(urls)s::text[],
+                  %(requests)s::text[], %(responses)s::text[]) WITH ORDINALITY
+           AS p (partition_id, endpoint_id, segment_id, token, ending, age_us, status, duration_ms, url, request, response, position)
+), written AS (
+    UPDATE deliveries AS d
+       SET state = 'delivered', attempts = d.attempts + 1, retry_after_s = NULL, pause_s = 0, claim = NULL,
+           next_attempt_at = now(), finished_at = now(), last_outcome = NULL, last_status = p.status
+      FROM part p
+     WHERE d.partition_id = p.partition_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
+       AND d.sequence = ANY ((%(sequences)s::bigint[])[p.beginning:p.ending]) AND d.claim = p.claim AND d.state = 'pending'
+    RETURNING p.position, d.sequence, d.attempts
+), stored AS (
+    INSERT INTO attempts (attempted_at, partition_id, endpoint_id, segment_id, sequence, number, outcome, status, duration_ms,
+                          url, request, response, sequences)
+    SELECT now() - p.age_us * interval '1 microsecond', p.partition_id, p.endpoint_id, p.segment_id, w.sequences[1], w.number,
+           'delivered', p.status, p.duration_ms, p.url, p.request, p.response,
+           CASE WHEN cardinality(w.sequences) > 1 THEN w.sequences END
+      FROM (SELECT position, attempts AS number, array_agg(sequence ORDER BY sequence) AS sequences FROM written
+             GROUP BY position, attempts, sequence / %(span)s) AS w JOIN part p USING (position)
+     WHERE %(store_attempts)s
+)
+SELECT count(*) FROM written
 
 -- name: give_back
 -- Releases claims that were not attempted: due again at once.
