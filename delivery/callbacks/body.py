@@ -111,16 +111,21 @@ class NativeBody(NamedTuple):
     def content(
         self, registrations: Sequence[int], bound: BoundVariables | None = None
     ) -> RequestContent:
-        matched = f"[{_registration_ids(registrations)}]"
-        if bound is not None:
-            matched += f',"bindings":{bindings_json(*bound)}'
-        body = b"%b%b%b" % (self.before, matched.encode(), self.after)
+        body = b"%b%b%b" % (self.before, self._matched(registrations, bound), self.after)
         return RequestContent("content-type: application/json\r\n", body)
 
     def element(
         self, message: str, registrations: Sequence[int], bound: BoundVariables | None = None
     ) -> bytes:
-        return b'{"id":"%b",%b' % (message.encode(), self.content(registrations, bound).body[1:])
+        matched = self._matched(registrations, bound)
+        return b'{"id":"%b",%b%b%b' % (message.encode(), self.before[1:], matched, self.after)
+
+    def _matched(self, registrations: Sequence[int], bound: BoundVariables | None) -> bytes:
+        """Return the list of registrations, and the bindings if there are any, as JSON."""
+        matched = f"[{_registration_ids(registrations)}]"
+        if bound is not None:
+            matched += f',"bindings":{bindings_json(*bound)}'
+        return matched.encode()
 
 
 class CloudBody(NamedTuple):

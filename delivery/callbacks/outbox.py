@@ -77,7 +77,7 @@ class ResultOutbox:
     def full(self) -> bool:
         return (
             len(self._batch.results) >= limits.CALLBACK_UNWRITTEN_MAX
-            or sum(len(each.claims) for each in self._batch.delivered) >= limits.BATCH_UNWRITTEN_MAX
+            or sum(each.count for each in self._batch.delivered) >= limits.BATCH_UNWRITTEN_MAX
         )
 
     @property
@@ -200,9 +200,9 @@ async def _write_delivered(connection: Connection, batches: list[DeliveredBatch]
             for each in batches:
                 await _write_delivered(connection, [each])
             return
-        log.error("callback_result_refused", reason=str(error), at=batches[0].claims[0][:4])
+        log.error("callback_result_refused", reason=str(error), at=[*batches[0].parts][:1])
         return
-    count = sum(len(each.claims) for each in batches)
+    count = sum(each.count for each in batches)
     metrics.CALLBACK_LATE_RESULTS.inc(count - written)
     metrics.CALLBACK_ATTEMPTS.labels("delivered").inc(count)
 

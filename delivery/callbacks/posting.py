@@ -4,20 +4,29 @@ work that claimed it, so one that hangs blocks nothing else. SQL module.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from random import Random
 from typing import Any, NamedTuple
 
-from delivery.callbacks.batch_run import BatchEvent, BatchRun, attempt_of_event, read_answer
+from delivery.callbacks.batch_run import (
+    BatchDelivery,
+    BatchEvent,
+    BatchRun,
+    attempt_of_event,
+    delivered_batch,
+    is_unreadable,
+    read_answer,
+)
 from delivery.callbacks.batches import BatchSize, batch_content, batch_id
+from delivery.callbacks.body import Body
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
 from delivery.callbacks.outbox import ResultOutbox
-from delivery.callbacks.prepared import PreparedDelivery, post_to
 from delivery.callbacks.post import PostResult
-from delivery.callbacks.results import AttemptRecord, DeliveredBatch, DeliveryResult
+from delivery.callbacks.prepared import PreparedDelivery, post_to
+from delivery.callbacks.results import AttemptRecord, DeliveryResult
 from delivery.callbacks.retry import AttemptOutcome, RetryDecision, decide
 from delivery.callbacks.slots import CallbackSlots
 from delivery.callbacks.tokens import TokenSource
@@ -81,7 +90,7 @@ class Posting:
         self._start(self._deliver_lane(deliveries))
 
     def deliver_batches(
-        self, deliveries: list[PreparedDelivery], size: BatchSize, *, ordered: bool
+        self, deliveries: Sequence[BatchDelivery], size: BatchSize, *, ordered: bool
     ) -> None:
         """Post deliveries of an endpoint in batches; ordered ones are those of whole lanes."""
         run = BatchRun(deliveries, size, ordered=ordered)
@@ -168,19 +177,19 @@ class Posting:
                 raise
         return self._record(delivery, attempted, attempt)
 
-    def _is_late(self, delivery: PreparedDelivery) -> bool:
+    def _is_late(self, delivery: BatchDelivery) -> bool:
         """Return True if the claim may not last as long as an attempt."""
         left_s = delivery.until_s - self._clock.monotonic_s()
         needed_s = delivery.timeout_s + limits.CALLBACK_TIMEOUT_S_MAX
         return left_s < needed_s or not self._heartbeat.is_alive
 
-    def _is_unsent(self, delivery: PreparedDelivery) -> bool:
+    def _is_unsent(self, delivery: BatchDelivery) -> bool:
         """Return True if the event is not to be sent any more."""
-        return self._is_expired(delivery) or not delivery.content.is_visible
+        return self._is_expired(delivery) or not delivery.is_visible
 
-    def _is_expired(self, delivery: PreparedDelivery) -> bool:
-        body = delivery.content.body
-        if body is None or not body.facts.expires_at_us or delivery.claimed.forced:
+    def _is_expired(self, delivery: BatchDelivery) -> bool:
+        body = delivery.body
+        if body is None or not body.facts.expires_at_us or delivery.is_forced:
             return False
         return body.facts.expires_at_us <= self._clock.now_us()
 
@@ -214,13 +223,12 @@ class Posting:
         decision = decide(attempted, number, self._random, delivery.endpoint.retry_schedule)
         self._outbox.add(DeliveryResult(claimed, decision, attempt, is_request))
         if decision.state == "delivered":
-            self._measure([delivery])
+            self._measure([delivery.body])
         return decision
 
-    def _measure(self, deliveries: Sequence[PreparedDelivery]) -> None:
-        """Record the latencies of deliveries that were acknowledged now."""
+    def _measure(self, bodies: Iterable[Body | None]) -> None:
+        """Record the latencies of events whose deliveries were acknowledged now."""
         now_us = self._clock.now_us()
-        bodies = [each.content.body for each in deliveries]
         appended = Counter(each.facts.appended_at_us for each in bodies if each is not None)
         for appended_at_us, count in appended.items():
             if appended_at_us:
@@ -232,7 +240,7 @@ class Posting:
             while run.left and not self.stopping and not self._is_late(run.left[0]):
                 for delivery in run.take(self._is_unsent):
                     self._end(delivery)
-                for delivery in run.take(PreparedDelivery.is_unreadable):
+                for delivery in run.take(is_unreadable):
                     posted = await delivery.post_once(self._client, self._tokens)
                     run.close(delivery, self._record(delivery, *posted[:2]))
                 batch = run.next(self._is_unsent)
@@ -240,7 +248,7 @@ class Posting:
                     break
         finally:
             for delivery in run.unposted:
-                self._outbox.give_back(delivery.claimed)
+                self._outbox.give_back(delivery.prepared().claimed)
             for lane, token in run.lanes:
                 self._outbox.leave(lane, token)
             self._slots.release(run.endpoint_id)
@@ -282,12 +290,12 @@ class Posting:
                 delivered.append(event)
                 continue
             record = attempt_of_event(posted.attempt, outcome, number, batch)
-            decision = self._record(event.delivery, outcome, record, is_request=number == 0)
+            single = event.delivery.prepared()
+            decision = self._record(single, outcome, record, is_request=number == 0)
             run.close(event.delivery, decision)
         if delivered:
-            claims = [event.delivery.claimed for event in delivered]
-            self._outbox.add_delivered(DeliveredBatch(claims, posted.attempt))
-            self._measure([event.delivery for event in delivered])
+            self._outbox.add_delivered(delivered_batch(delivered, posted.attempt))
+            self._measure([event.delivery.body for event in delivered])
 
 
 class _Request:

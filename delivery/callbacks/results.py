@@ -1,6 +1,6 @@
 """Writes the results of deliveries and their attempts, many in one statement. SQL module."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import psycopg
@@ -52,15 +52,26 @@ class DeliveryResult(NamedTuple):
         return None if self.attempt is None else self.attempt.outcome
 
 
-class DeliveredBatch(NamedTuple):
-    """Deliveries that one request with several events delivered."""
+class DeliveryPart(NamedTuple):
+    """What deliveries have in common whose results are written together."""
 
-    claims: Sequence[Claimed]
+    partition_id: int
+    endpoint_id: int
+    segment_id: int
+    token: str
+
+
+class DeliveredBatch(NamedTuple):
+    """The deliveries that one request with several events delivered, by their sequences."""
+
+    endpoint_id: int
+    parts: Mapping[DeliveryPart, Sequence[int]]
     attempt: AttemptRecord
 
     @property
-    def endpoint_id(self) -> int:
-        return self.claims[0].endpoint_id
+    def count(self) -> int:
+        """The number of deliveries."""
+        return sum(map(len, self.parts.values()))
 
 
 class WriteCounts(NamedTuple):
@@ -83,15 +94,6 @@ async def write_results(
     except psycopg.errors.CheckViolation as error:
         log.warning("attempts_not_stored", reason=str(error).splitlines()[0])
         return await _write(connection, results, now_s, store_attempts=False)
-
-
-class _Part(NamedTuple):
-    """What the deliveries of a part of a batch have in common."""
-
-    partition_id: int
-    endpoint_id: int
-    segment_id: int
-    token: str
 
 
 async def write_delivered(
@@ -133,12 +135,12 @@ async def _write(
 async def _write_delivered(
     connection: Connection, batches: Sequence[DeliveredBatch], now_s: float, *, store_attempts: bool
 ) -> int:
-    parts: list[_Part] = []
+    parts: list[DeliveryPart] = []
     attempts: list[AttemptRecord] = []
     sequences: list[int] = []
     ends: list[int] = []
     for batch in batches:
-        for part, found in _parts(batch.claims).items():
+        for part, found in batch.parts.items():
             parts.append(part)
             attempts.append(batch.attempt)
             sequences += found
@@ -156,15 +158,6 @@ async def _write_delivered(
     }
     written: int | None = await fetch_value(connection, SQL["write_delivered"], values)
     return written or 0
-
-
-def _parts(claims: Sequence[Claimed]) -> dict[_Part, list[int]]:
-    """Return the sequences of deliveries by what these have in common."""
-    found: dict[_Part, list[int]] = {}
-    for each in claims:
-        part = _Part(each.partition_id, each.endpoint_id, each.segment_id, each.token)
-        found.setdefault(part, []).append(each.sequence)
-    return found
 
 
 def _attempt_arrays(attempts: Sequence[AttemptRecord], now_s: float) -> dict[str, Any]:

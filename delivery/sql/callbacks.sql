@@ -77,7 +77,8 @@ SELECT hop.endpoint_id AS id,
 
 -- name: claim_parallel
 -- Claims the given number of due deliveries of each endpoint, skipping those that others are claiming. When a claim expires,
--- its delivery is due again. Claims nothing of an endpoint whose circuit is open, unless this worker probes it.
+-- its delivery is due again. Claims nothing of an endpoint whose circuit is open, unless this worker probes it. Returns the
+-- deliveries that differ only in their events together.
 WITH due AS MATERIALIZED (
     SELECT found.* FROM (SELECT * FROM unnest(%(endpoints)s::bigint[], %(counts)s::bigint[]) AS u (endpoint_id, count)
                           WHERE u.endpoint_id = ANY (%(probes)s)
@@ -88,15 +89,23 @@ WITH due AS MATERIALIZED (
                     AND next_attempt_at <= now()
                   ORDER BY next_attempt_at LIMIT requested.count
                     FOR UPDATE SKIP LOCKED) AS found
+), part AS MATERIALIZED (
+    SELECT partition_id, endpoint_id, segment_id, array_agg(sequence) AS sequences FROM due GROUP BY 1, 2, 3
+), claimed AS (
+    UPDATE deliveries AS d SET claim = %(token)s::uuid, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
+      FROM part p
+     WHERE d.partition_id = p.partition_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
+       AND d.sequence = ANY (p.sequences)
+    RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number,
+              d.registrations, d.attempts, d.uncounted_attempts, d.payload, d.created_at, d.gap_first, d.gap_reason, d.version_ids,
+              d.message_number, d.forced
 )
-UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
-  FROM (SELECT partition_id, endpoint_id, segment_id, array_agg(sequence) AS sequences FROM due GROUP BY 1, 2, 3) AS due
- WHERE d.partition_id = due.partition_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
-   AND d.sequence = ANY (due.sequences)
-RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number, d.registrations, d.attempts, d.uncounted_attempts,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
-          d.message_number, d.forced,
-          d.claim::text AS token, false AS probe
+SELECT partition_id, endpoint_id, segment_id, stream_id, lane_number, registrations, attempts, uncounted_attempts, payload,
+       (extract(epoch FROM min(created_at)) * 1000000)::bigint AS created_at_us, gap_first, gap_reason, version_ids, message_number,
+       forced, (%(token)s::uuid)::text AS token, array_agg(sequence) AS sequences
+  FROM claimed
+ GROUP BY partition_id, endpoint_id, segment_id, stream_id, lane_number, registrations, attempts, uncounted_attempts, payload,
+          gap_first, gap_reason, version_ids, message_number, forced
 
 -- name: take_lanes
 -- Takes the given number of due lanes of each endpoint, those that have waited longest, skipping those that others are taking
@@ -152,15 +161,16 @@ RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, 
           d.claim::text AS token, false AS probe, o.place
 
 -- name: events
--- Stored bytes by segment and sequence, from the segment's current partition: one look-up each, although statistics may suggest
--- another plan for a partition that was empty a moment ago.
-SELECT requested.segment_id, requested.sequence, e.appended_at_us, e.payload
-  FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS requested (segment_id, sequence)
+-- Stored bytes by segment and sequence, from the segment's current partition: one search of its index for each segment, although
+-- statistics may suggest another plan for a partition that was empty a moment ago.
+SELECT requested.segment_id, e.sequence, e.appended_at_us, e.payload
+  FROM (SELECT segment_id, array_agg(sequence) AS sequences
+          FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS u (segment_id, sequence) GROUP BY 1) AS requested
  CROSS JOIN LATERAL (SELECT partition_id FROM segments WHERE id = requested.segment_id LIMIT 1) AS s
  CROSS JOIN LATERAL (
-    SELECT (extract(epoch FROM appended_at) * 1000000)::bigint AS appended_at_us, payload FROM events
-     WHERE partition_id = s.partition_id AND segment_id = requested.segment_id AND sequence = requested.sequence
-     LIMIT 1) AS e
+    SELECT sequence, (extract(epoch FROM appended_at) * 1000000)::bigint AS appended_at_us, payload FROM events
+     WHERE partition_id = s.partition_id AND segment_id = requested.segment_id AND sequence = ANY (requested.sequences)
+    OFFSET 0) AS e
 
 -- name: segments
 SELECT g.id, g.uuid::text AS segment, s.name AS stream FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)

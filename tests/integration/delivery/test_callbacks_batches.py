@@ -10,7 +10,13 @@ import pytest
 from eventhub_client.callbacks import verify
 
 from delivery.callbacks import claims
-from delivery.callbacks.results import AttemptRecord, DeliveredBatch, write_delivered
+from delivery.callbacks.claimed_groups import claim_groups
+from delivery.callbacks.results import (
+    AttemptRecord,
+    DeliveredBatch,
+    DeliveryPart,
+    write_delivered,
+)
 from eventhub.base import limits
 from registrations.endpoints.secrets import secret_text
 from tests.integration.callbacks_world import (
@@ -229,14 +235,15 @@ async def test_a_late_result_of_a_batch_is_written_where_the_claim_is_still_held
         sent = world.events(4)
         world.deliver(sent, endpoint)
         async with await claims.open_connection(world.url, "test") as connection:
-            claimed = await claims.claim_parallel(connection, {endpoint: 9})
-            assert sorted(each.sequence for each in claimed) == sent.sequences
+            [claimed] = await claim_groups(connection, {endpoint: 9})
+            assert sorted(claimed.sequences) == sent.sequences
             # others have freed two of them, and one was delivered since
             world.sql("UPDATE deliveries SET claim = NULL WHERE sequence = 1")
             world.sql("UPDATE deliveries SET claim = gen_random_uuid() WHERE sequence = 2")
             world.sql("UPDATE deliveries SET state = 'delivered' WHERE sequence = 3")
             attempt = AttemptRecord("delivered", 200, time.monotonic(), 1, sink.url, "", "")
-            late = DeliveredBatch(claimed, attempt)
+            part = DeliveryPart(sent.partition_id, endpoint, sent.segment_id, claimed.token)
+            late = DeliveredBatch(endpoint, {part: claimed.sequences}, attempt)
             assert await write_delivered(connection, [late], time.monotonic()) == 1
     assert world.states(endpoint) == ["pending", "pending", "delivered", "delivered"]
     assert world.sql("SELECT sequence, sequences, number FROM attempts") == [(4, None, 1)]
