@@ -240,11 +240,11 @@ SELECT count(*) AS results, count(*) FILTER (WHERE state = 'dead_lettered') AS d
 -- request has the partition, endpoint, segment and claim in common; `ends`: the position in `sequences` of its last delivery. The
 -- deliveries of a part that are in the same range of %(span)s sequences have one row of attempts together.
 WITH part AS MATERIALIZED (
-    SELECT p.*, p.token::uuid AS claim, lag(p.ending, 1, 0::bigint) OVER (ORDER BY position) + 1 AS beginning
+    SELECT p.*, p.token::uuid AS claim, lag(p.ending, 1, 0::bigint) OVER (ORDER BY place) + 1 AS beginning
       FROM unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(tokens)s::text[], %(ends)s::bigint[],
                   %(ages_us)s::bigint[], %(statuses)s::bigint[], %(durations_ms)s::bigint[], %(urls)s::text[],
                   %(requests)s::text[], %(responses)s::text[]) WITH ORDINALITY
-           AS p (partition_id, endpoint_id, segment_id, token, ending, age_us, status, duration_ms, url, request, response, position)
+           AS p (partition_id, endpoint_id, segment_id, token, ending, age_us, status, duration_ms, url, request, response, place)
 ), written AS (
     UPDATE deliveries AS d
        SET state = 'delivered', attempts = d.attempts + 1, retry_after_s = NULL, pause_s = 0, claim = NULL,
@@ -252,15 +252,15 @@ WITH part AS MATERIALIZED (
       FROM part p
      WHERE d.partition_id = p.partition_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
        AND d.sequence = ANY ((%(sequences)s::bigint[])[p.beginning:p.ending]) AND d.claim = p.claim AND d.state = 'pending'
-    RETURNING p.position, d.sequence, d.attempts
+    RETURNING p.place, d.sequence, d.attempts
 ), stored AS (
     INSERT INTO attempts (attempted_at, partition_id, endpoint_id, segment_id, sequence, number, outcome, status, duration_ms,
                           url, request, response, sequences)
     SELECT now() - p.age_us * interval '1 microsecond', p.partition_id, p.endpoint_id, p.segment_id, w.sequences[1], w.number,
            'delivered', p.status, p.duration_ms, p.url, p.request, p.response,
            CASE WHEN cardinality(w.sequences) > 1 THEN w.sequences END
-      FROM (SELECT position, attempts AS number, array_agg(sequence ORDER BY sequence) AS sequences FROM written
-             GROUP BY position, attempts, sequence / %(span)s) AS w JOIN part p USING (position)
+      FROM (SELECT place, attempts AS number, array_agg(sequence ORDER BY sequence) AS sequences FROM written
+             GROUP BY place, attempts, sequence / %(span)s) AS w JOIN part p USING (place)
      WHERE %(store_attempts)s
 )
 SELECT count(*) FROM written
