@@ -238,7 +238,7 @@ SELECT count(*) AS results, count(*) FILTER (WHERE state = 'dead_lettered') AS d
 -- name: write_delivered
 -- Results of deliveries that requests of several events delivered, written only where the claim is still held. Each part of a
 -- request has the partition, endpoint, segment and claim in common; `ends`: the position in `sequences` of its last delivery. The
--- deliveries of a part that are in the same range of %(span)s sequences have one row of attempts together.
+-- deliveries of a part that are in the same range of sequences (`span`) have one row of attempts together.
 WITH part AS MATERIALIZED (
     SELECT p.*, p.token::uuid AS claim, lag(p.ending, 1, 0::bigint) OVER (ORDER BY place) + 1 AS beginning
       FROM unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(tokens)s::text[], %(ends)s::bigint[],
