@@ -12,7 +12,6 @@ from delivery.callbacks.prepared import GroupedDelivery, PreparedDelivery
 from delivery.callbacks.results import AttemptRecord, DeliveredBatch, DeliveryPart
 from delivery.callbacks.retry import AttemptOutcome, RetryDecision
 
-
 BatchDelivery = PreparedDelivery | GroupedDelivery
 
 

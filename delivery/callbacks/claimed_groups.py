@@ -40,7 +40,8 @@ class ClaimedGroup(NamedTuple):
 
     def claimed(self, sequence: int) -> Claimed:
         """Return one of the deliveries."""
-        return Claimed(*self[:3], sequence, *self[3:-1], probe=False)
+        before, after = self[:3], self[3:-1]  # fields of Claimed, in its order
+        return Claimed._make((*before, sequence, *after, False))
 
     def deliveries(self) -> list[Claimed]:
         """Return the deliveries."""

@@ -1,5 +1,5 @@
-"""Reads the events of deliveries: from their partition, or after they left that, from the log or the
-archive. An event that is no longer available becomes a gap notice. SQL module.
+"""Reads the events of deliveries: from their partition, or after they left that, from the log or
+the archive. An event that is no longer available becomes a gap notice. SQL module.
 """
 
 import asyncio
@@ -44,8 +44,8 @@ class EventReader:
         missing: Sequence[Claimed],
         segments: Mapping[int, SegmentName],
     ) -> Mapping[EventName, EventBytes | GapNotice]:
-        """Return the events of deliveries, without those that cannot be read at present. `segments`:
-        the names of segments by id.
+        """Return the events of deliveries, without those that cannot be read at present.
+        `segments`: the names of segments by id.
         """
         events: dict[EventName, EventBytes | GapNotice] = {
             (found.segment_id, found.sequence): EventBytes(found.appended_at_us, found.payload)

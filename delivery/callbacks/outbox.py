@@ -77,7 +77,7 @@ class ResultOutbox:
     def full(self) -> bool:
         return (
             len(self._batch.results) >= limits.CALLBACK_UNWRITTEN_MAX
-            or sum(each.count for each in self._batch.delivered) >= limits.BATCH_UNWRITTEN_MAX
+            or sum(each.deliveries for each in self._batch.delivered) >= limits.BATCH_UNWRITTEN_MAX
         )
 
     @property
@@ -202,7 +202,7 @@ async def _write_delivered(connection: Connection, batches: list[DeliveredBatch]
             return
         log.error("callback_result_refused", reason=str(error), at=[*batches[0].parts][:1])
         return
-    count = sum(each.count for each in batches)
+    count = sum(each.deliveries for each in batches)
     metrics.CALLBACK_LATE_RESULTS.inc(count - written)
     metrics.CALLBACK_ATTEMPTS.labels("delivered").inc(count)
 

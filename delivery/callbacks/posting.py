@@ -247,8 +247,8 @@ class Posting:
                 if batch and not await self._post_batch(batch, run):
                     break
         finally:
-            for delivery in run.unposted:
-                self._outbox.give_back(delivery.prepared().claimed)
+            for unposted in run.unposted:
+                self._outbox.give_back(unposted.prepared().claimed)
             for lane, token in run.lanes:
                 self._outbox.leave(lane, token)
             self._slots.release(run.endpoint_id)

@@ -178,6 +178,8 @@ def _message_format(segment: str, claimed: Claimed | ClaimedGroup) -> str:
 
 def _bound(segment: str, variables: Mapping[int, str], sequence: int) -> BoundVariables | None:
     return BoundVariables(variables, Cursor(segment, sequence)) if variables else None
+
+
 async def post_to(
     client: HttpClient,
     tokens: TokenSource,

@@ -69,7 +69,7 @@ class DeliveredBatch(NamedTuple):
     attempt: AttemptRecord
 
     @property
-    def count(self) -> int:
+    def deliveries(self) -> int:
         """The number of deliveries."""
         return sum(map(len, self.parts.values()))
 

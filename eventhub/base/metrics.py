@@ -33,7 +33,6 @@ _max = partial(Gauge, multiprocess_mode="livemax")
 _newest = partial(Gauge, multiprocess_mode="livemostrecent")
 
 
-
 class CountedHistogram(Histogram):
     """A histogram that can observe a value several times at once."""
 

@@ -161,9 +161,9 @@ async def test_an_event_removed_between_claim_and_post_is_posted(
     stream_id = world.stream(segment_events_max=2)
     world.emit(stream_id, "before", "between")
     add_delivery(world, stream_id, 2)
-    [group] = [one for one in await claim_groups(connection, {7: 100})
+    [together] = [one for one in await claim_groups(connection, {7: 100})
                if one.stream_id == stream_id]  # fmt: skip
-    [claimed] = group.deliveries()
+    [claimed] = together.deliveries()
     await new_group(world)
     drop(world, stream_id)
     await clean_all(connection)
@@ -171,7 +171,7 @@ async def test_an_event_removed_between_claim_and_post_is_posted(
     endpoint = claims.CallbackEndpoint(7, "https://example.org/", 0, "v1", 1, "default", "native")
     loader = Loader(Keyring(("key",)), SystemClock())
     [(body, *_)] = await loader.load(connection, [claimed], {7: endpoint})
-    [loaded] = await loader.load_groups(connection, [group], {7: endpoint})  # as for a batch
+    [loaded] = await loader.load_groups(connection, [together], {7: endpoint})  # as for a batch
     for found in (body, *loaded.bodies):
         assert found is not None
         posted = json.loads(found.content([1]).body)
@@ -211,9 +211,9 @@ async def test_the_event_of_a_delivery_is_found_after_its_segment_moved(
         "SELECT partition_id FROM segments WHERE stream_id = %s AND first = 1", kept
     ) == ([(later,)])
     assert due(world, kept) == [Due(group, 1, None)]
-    [group] = [one for one in await claim_groups(connection, {7: 100})
+    [together] = [one for one in await claim_groups(connection, {7: 100})
                if one.stream_id == kept]  # fmt: skip
-    [claimed] = group.deliveries()
+    [claimed] = together.deliveries()
     [found] = await claims.load_events(connection, [claimed])
     [[payload]] = world.sql(
         "SELECT payload FROM events WHERE partition_id = %s AND segment_id = %s AND sequence = 1",
