@@ -561,3 +561,59 @@ class RetiredPartition(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class WebProcess(models.Model):
+    """A web process with sockets, and its last heartbeat, without which they do not count."""
+
+    id = UUIDField(primary_key=True)
+    last_seen_at = DateTimeField()
+
+    storage = TableStorage(unlogged=True, parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "web_processes"
+        db_table_comment = "web processes with sockets"
+        verbose_name_plural = "web processes"
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class SocketCount(models.Model):
+    """The sockets of a client in a web process: websockets and listeners over HTTP. A crash of the
+    database empties the table, and the processes write it again.
+    """
+
+    pk = CompositePrimaryKey("zone_id", "client_id", "process_id")
+    zone_id = BigIntegerField()
+    client_id = BigIntegerField()
+    process_id = UUIDField(db_comment="the web process")
+    sockets = IntegerField()
+
+    storage = TableStorage(unlogged=True, parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "socket_counts"
+        db_table_comment = "sockets by client and web process"
+
+    def __str__(self) -> str:
+        return f"{self.client_id}: {self.sockets}"
+
+
+class BacklogCount(models.Model):
+    """The pending deliveries of a client when the backlogs were last counted."""
+
+    client_id = BigIntegerField(primary_key=True)
+    zone_id = BigIntegerField()
+    events = BigIntegerField()
+    bytes = BigIntegerField(db_comment="of the deliveries, their events included")
+
+    storage = TableStorage(unlogged=True, parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "backlog_counts"
+        db_table_comment = "pending deliveries by client, counted about once a second"
+
+    def __str__(self) -> str:
+        return f"{self.client_id}: {self.events}"

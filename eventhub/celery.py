@@ -128,10 +128,12 @@ def retire() -> None:
     asyncio.run(run_retirement(env.database_direct_url, env.archive_url))
 
 
-@app.task(name="delivery.forget_lanes", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
-def forget_lanes() -> None:
-    """Delete the rows of ordered lanes that have been unused for long."""
-    asyncio.run(claims.forget_lanes(read_env().database_url))
+@app.task(name="delivery.delete_leftovers", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
+def delete_leftovers() -> None:
+    """Delete rows of ordered lanes that have been unused for long, and rows of deleted endpoints
+    that nothing reads any more.
+    """
+    asyncio.run(claims.delete_leftovers(read_env().database_url))
 
 
 @app.task(name="registrations.purge_versions", waits=True, max_retries=None)  # type: ignore[untyped-decorator]

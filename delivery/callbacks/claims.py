@@ -297,14 +297,17 @@ async def cancel(connection: Connection, endpoint_id: int) -> int:
     return parallel.rowcount + ordered.rowcount
 
 
-async def forget_lanes(url: str) -> None:
-    """Delete the rows of lanes without deliveries that have been free for long. Raise what psycopg
+async def delete_leftovers(url: str) -> None:
+    """Delete lanes without deliveries that have been free for long, the throttles of endpoints
+    without limits, and the circuits and verifications of deleted endpoints. Raise what psycopg
     raises.
     """
-    connection = await connect(url, name="eventhub lanes")
+    connection = await connect(url, name="eventhub leftovers")
     async with connection:
-        await connection.execute(SQL["forget_lanes"], {"idle_s": limits.CALLBACK_LANE_IDLE_S})
-        await connection.execute(SQL["forget_throttles"])
+        await connection.execute(SQL["delete_idle_lanes"], {"idle_s": limits.CALLBACK_LANE_IDLE_S})
+        await connection.execute(SQL["delete_unused_throttles"])
+        await connection.execute(SQL["delete_circuits_of_deleted_endpoints"])
+        await connection.execute(SQL["delete_verifications_of_deleted_endpoints"])
 
 
 async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list[ClaimedEvent]:

@@ -7,7 +7,7 @@ partition: it would move on for ever (retire.py), so the backlog is bounded here
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from operator import add
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from delivery.callbacks.operational_events import announce_circuits, disable_fai
 from delivery.forward.bounds import (
     BacklogBounds,
     BacklogCut,
+    BacklogQuota,
     BacklogSettings,
     EndpointBacklog,
     bounds_of,
@@ -53,11 +54,21 @@ class _EndpointCount(NamedTuple):
 
 
 class _Owner(NamedTuple):
-    """The client of an endpoint, and its status."""
+    """The client of an endpoint with its zone, and the endpoint's status."""
 
     id: int
     client_id: int
+    zone_id: int
     status: str  # of ENDPOINT_STATUSES
+
+
+class _Quota(NamedTuple):
+    """A quota of a backlog; `client_id` None: of the zone as a whole."""
+
+    zone_id: int
+    client_id: int | None
+    events: int | None
+    bytes: int | None
 
 
 class _DeadLetters(NamedTuple):
@@ -89,7 +100,8 @@ class Backlog:
         now_s = self._clock.monotonic_s()
         if now_s >= self._check_at_s:
             await connection.execute(SQL["settings"])
-            await enforce_bounds(connection, bounds_of(self._settings, room.capacity))
+            bounds = bounds_of(self._settings, room.capacity)
+            await enforce_bounds(connection, await with_quotas(connection, bounds))
             took_s = self._clock.monotonic_s() - now_s
             pause_s = min(limits.BACKLOG_CHECK_SHARE * took_s, limits.BACKLOG_CHECK_INTERVAL_S_MAX)
             self._check_at_s = now_s + took_s + max(pause_s, limits.BACKLOG_CHECK_INTERVAL_S)
@@ -102,6 +114,14 @@ class Backlog:
         await announce_losses(connection)
 
 
+async def with_quotas(connection: Connection, bounds: BacklogBounds) -> BacklogBounds:
+    """Return the bounds with the quotas that operators set for clients and zones."""
+    quotas = await fetch_all(connection, _Quota, SQL["quotas"])
+    clients = {q.client_id: BacklogQuota(q.events, q.bytes) for q in quotas if q.client_id}
+    zones = {q.zone_id: BacklogQuota(q.events, q.bytes) for q in quotas if not q.client_id}
+    return bounds._replace(client_quotas=clients, zone_quotas=zones)
+
+
 async def enforce_bounds(connection: Connection, bounds: BacklogBounds) -> int:
     """Drop what exceeds the bounds, on a connection with SQL's settings; return how many
     deliveries.
@@ -109,6 +129,7 @@ async def enforce_bounds(connection: Connection, bounds: BacklogBounds) -> int:
     backlogs = await _measure(connection, bounds.age_s)
     metrics.BACKLOG_EVENTS.set(sum(one.events for one in backlogs))
     metrics.BACKLOG_BYTES.set(sum(one.bytes for one in backlogs))
+    await _store_counts(connection, backlogs)
     dropped = 0
     for cut in cuts(backlogs, bounds):
         dropped_now = await _drop(connection, cut, bounds.age_s)
@@ -134,9 +155,28 @@ async def _measure(connection: Connection, age_s: int) -> list[EndpointBacklog]:
     for status in metrics.ENDPOINT_STATUSES:
         metrics.CALLBACK_PENDING.labels(status).set(pending[status])
     return [
-        EndpointBacklog(client_id=owner.client_id, **backlogs[owner.id]._asdict())
+        EndpointBacklog(
+            client_id=owner.client_id, zone_id=owner.zone_id, **backlogs[owner.id]._asdict()
+        )
         for owner in owners
     ]
+
+
+async def _store_counts(connection: Connection, backlogs: Sequence[EndpointBacklog]) -> None:
+    """Store the backlog of each client, for those who read its limits (tenant_limits)."""
+    events: Counter[tuple[int, int]] = Counter()
+    sizes: Counter[tuple[int, int]] = Counter()
+    for one in backlogs:
+        client = one.zone_id, one.client_id
+        events[client] += one.events
+        sizes[client] += one.bytes
+    values = {
+        "zones": [zone_id for zone_id, _ in events],
+        "clients": [client_id for _, client_id in events],
+        "events": [*events.values()],
+        "bytes": [sizes[client] for client in events],
+    }
+    await connection.execute(SQL["store_counts"], values)
 
 
 async def _measure_dead_letters(connection: Connection) -> None:

@@ -28,9 +28,30 @@ SELECT d.endpoint_id, count(*) FILTER (WHERE d.gap_first IS NULL) AS events,
  ORDER BY d.endpoint_id
  LIMIT %(endpoints_max)s
 
+-- name: quotas
+-- The quotas of backlogs; without a client those of a zone as a whole.
+SELECT zone_id, client_id, max(value) FILTER (WHERE kind = 'backlog_events') AS events,
+       max(value) FILTER (WHERE kind = 'backlog_bytes') AS bytes
+  FROM quotas
+ WHERE kind IN ('backlog_events', 'backlog_bytes')
+ GROUP BY zone_id, client_id
+
+-- name: store_counts
+-- The backlogs of clients; those without one have no row.
+WITH now AS (
+    SELECT * FROM unnest(%(zones)s::bigint[], %(clients)s::bigint[], %(events)s::bigint[], %(bytes)s::bigint[])
+        AS v (zone_id, client_id, events, bytes)
+), emptied AS (
+    DELETE FROM backlog_counts WHERE client_id <> ALL (%(clients)s::bigint[])
+)
+INSERT INTO backlog_counts AS c (zone_id, client_id, events, bytes)
+SELECT zone_id, client_id, events, bytes FROM now
+    ON CONFLICT (client_id) DO UPDATE SET events = excluded.events, bytes = excluded.bytes
+ WHERE (c.events, c.bytes) IS DISTINCT FROM (excluded.events, excluded.bytes)
+
 -- name: clients
--- The client of each endpoint, and its status.
-SELECT e.id, e.client_id,
+-- The client of each endpoint with its zone, and the endpoint's status.
+SELECT e.id, e.client_id, e.zone_id,
        CASE WHEN NOT e.enabled THEN 'disabled' WHEN c.endpoint_id IS NOT NULL THEN 'failing' ELSE 'healthy' END AS status
   FROM endpoints e LEFT JOIN circuits c ON c.endpoint_id = e.id AND c.failures > 0
  WHERE e.id = ANY (%(endpoints)s::bigint[]) AND e.deleted_at IS NULL

@@ -336,17 +336,20 @@ DELETE FROM lanes l
  WHERE endpoint_id = %(endpoint)s AND expires_at <= now()
    AND NOT EXISTS (SELECT FROM deliveries d WHERE d.endpoint_id = %(endpoint)s AND d.state = 'pending' AND d.ordered)
 
--- name: forget_throttles
--- Deletes the throttles of endpoints without limits, and of deleted ones.
+-- name: delete_unused_throttles
+-- Of endpoints without limits, and of deleted ones.
 DELETE FROM endpoint_throttles t USING endpoints e
  WHERE e.id = t.endpoint_id AND (e.deleted_at IS NOT NULL
                                  OR e.rate_limit IS NULL AND e.concurrency IS NULL AND e.allowed_rate IS NULL)
 
--- name: forget_lanes
--- Deletes lanes without deliveries that release 0.1 left, and circuits of deleted endpoints.
-WITH deleted AS (
-    DELETE FROM circuits c USING endpoints e WHERE e.id = c.endpoint_id AND e.deleted_at IS NOT NULL
-)
+-- name: delete_circuits_of_deleted_endpoints
+DELETE FROM circuits c USING endpoints e WHERE e.id = c.endpoint_id AND e.deleted_at IS NOT NULL
+
+-- name: delete_verifications_of_deleted_endpoints
+DELETE FROM endpoint_verifications v USING endpoints e WHERE e.id = v.endpoint_id AND e.deleted_at IS NOT NULL
+
+-- name: delete_idle_lanes
+-- Lanes without deliveries that release 0.1 left.
 DELETE FROM lanes WHERE expires_at < now() - make_interval(secs => %(idle_s)s)
    AND (due_at IS NULL OR due_at < now() - make_interval(secs => %(idle_s)s))
    AND NOT EXISTS (SELECT FROM deliveries d

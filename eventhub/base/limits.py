@@ -33,6 +33,11 @@ EMIT_WAITING_MAX = 8_192
 EMIT_WAITING_PER_CLIENT_MAX = 2_048  # a quarter
 EMIT_WAIT_S_MAX = 2.0  # then the answer is 429 or 503: a queue of seconds helps nobody
 
+# --- quotas of tenants ---
+QUOTA_CHECK_INTERVAL_S = 1.0  # between two looks at who has reached a quota ...
+QUOTA_CHECK_SHARE = 20.0  # ... with pauses of at least this many times what the last one took
+QUOTA_SHARE_BELOW = 0.95  # of a quota: below it, a reached one is no longer reached
+STORED_BYTES_QUOTA_MIN = 1024 * 1024  # a few segments
 # tokens of a quota of events per second that a process takes in advance, as seconds at its rate
 EMIT_RATE_LEASE_S = 0.1
 EMIT_RATE_HELD_S = 1.0  # tokens that a process has not spent within it are lost
@@ -179,6 +184,8 @@ HEAD_POLL_INTERVAL_S = 0.25  # a lost NOTIFY costs at most this much latency
 HEAD_IDLE_INTERVAL_S = 0.8  # while a stream has no reader; less than AUTHORISATION_FRESH_S_MAX
 HEAD_REST_INTERVAL_S = 10.0  # and while no request came either ...
 HEAD_USED_S = 10.0  # ... for this long
+REFUSAL_HEAD_S_MAX = 1.0  # how old the position in a refusal by a limit may be
+RECENT_HEADS_MAX = 1_000  # streams whose positions a process remembers for that
 HEAD_READ_S_MAX = 1.0  # for the position in a refusal; a refusal that would wait longer has none
 MARK_INTERVAL_S = 1.0  # how far the mark outside the database may lag what was acknowledged
 MARK_TIMEOUT_S_MAX = 1.0  # of Redis; the head of `system` is locked meanwhile
@@ -203,6 +210,14 @@ TRANSIENT_PRODUCER_S = 24 * 3600
 # --- sockets ---
 SOCKETS_PER_PROCESS_MAX = 10_000
 SOCKETS_PER_CLIENT_MAX = 1_000  # in one process
+SOCKETS_QUOTA_MAX = 1_000_000  # of a client or a zone, over all processes
+SOCKET_CONNECTIONS_MAX = 2  # database connections of one process that count sockets
+SOCKETS_HEARTBEAT_S = 2.0  # of a process with sockets, with the counts that changed
+SOCKETS_LOST_S = 6.0  # without a heartbeat, after which the sockets of a process do not count
+SOCKETS_DELETE_S = 60.0  # without a heartbeat, after which its counts are deleted
+SOCKETS_FREED_S = 0.05  # at most, until a closed socket's place is free in other processes
+SOCKETS_FULL_S = 0.1  # after a refusal by a quota, in which a process refuses without a query
+SOCKETS_FULL_RETRY_S = 2  # the Retry-After of such a refusal
 LISTENERS_PER_SOCKET_MAX = 64
 MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; the largest is a listen with pairs
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
@@ -531,6 +546,8 @@ VERIFICATION_RATE_MAX = 1_000_000_000  # an answer that allows more sets no boun
 BACKLOG_EVENTS_DEFAULT = 1_000_000
 BACKLOG_BYTES_DEFAULT = 1024 * 1024 * 1024  # the same, with the events' stored bytes
 BACKLOG_AGE_S_DEFAULT = 14 * 24 * 3_600  # an endpoint that nobody has repaired for this long
+BACKLOG_EVENTS_MAX = 1_000_000_000  # of a quota
+BACKLOG_BYTES_MIN = 1024 * 1024  # of a quota; a few thousand deliveries
 BACKLOG_CLIENT_FACTOR = 4  # times the bound of one endpoint: for all endpoints of a client
 # of the quota, or of the disk: one endpoint takes no more than a partition of events ...
 BACKLOG_SHARE_ENDPOINT = 0.0625

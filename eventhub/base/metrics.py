@@ -228,6 +228,9 @@ HEALTH = _newest(
 
 STORAGE_USED_BYTES = _newest("eventhub_storage_used_bytes", "Disk space used by the hub's data.")
 STORAGE_QUOTA_BYTES = _newest("eventhub_storage_quota_bytes", "The hub's quota; 0: none.")
+QUOTAS_REACHED = _newest(
+    "eventhub_quotas_reached", "Quotas of zones and clients that are reached now.", ["kind"]
+)
 DISK_FREE_BYTES = Gauge(
     "eventhub_disk_free_bytes",
     "Free space on the disk that holds the data folder.",

@@ -304,7 +304,8 @@ def problem_response(error: EventHubError) -> Response:
 
 async def send_response(send: Send, response: Response, incoming: Incoming) -> None:
     """Send the response. After an error, discard what the client is still sending first: closing
-    the connection at once would reset it, and the response would be lost.
+    the connection at once would reset it, and the response would be lost. A body that has arrived
+    is left unread.
     """
     headers = [
         (b"content-type", response.content_type),
@@ -312,7 +313,8 @@ async def send_response(send: Send, response: Response, incoming: Incoming) -> N
         *response.headers,
         *position_headers(response.position),
     ]
-    lingers = response.status >= 400 and not incoming.complete
+    received = incoming.complete or incoming.peer.whole
+    lingers = response.status >= 400 and not received
     incoming.peer.hold()
     try:
         await send({"type": "http.response.start", "status": response.status, "headers": headers})

@@ -35,6 +35,7 @@ PAGES = {
     "types/shop/order.placed": "order.placed",
     "channels": "Channels",
     "clients": "Clients",
+    "limits": "Limits",
     "storage": "Storage",
     "jobs": "Jobs",
     "jobs/backtest?stream=orders": "Back-test",
@@ -50,6 +51,7 @@ FORMS = {  # what opens each
     "types": "New type",
     "channels": "New channel",
     "clients": "New client",
+    "limits": "Change the limits",
     "storage": "Change the quota",
 }
 LOOKS: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 380))

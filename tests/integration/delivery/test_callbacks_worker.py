@@ -236,7 +236,7 @@ async def test_a_redis_that_returns_errors_ends_no_worker(
             client.config_set("maxmemory", "0")
             world.sql(OLD_LANE)
             send = Celery(broker=f"redis+socket://{redis_server.socket}").send_task
-            send("delivery.forget_lanes", queue="upkeep")
+            send("delivery.delete_leftovers", queue="upkeep")
             await until(
                 lambda: not world.one("SELECT count(*) FROM lanes WHERE stream_id = -1"), 20
             )
@@ -347,7 +347,7 @@ async def test_archiving_and_index_builds_leave_a_thread_for_short_tasks(
                 task(name, queue=queue)
             await until(lambda: world.one(waiting, jobs) == 2, 40)
             world.sql(OLD_LANE)
-            task("delivery.forget_lanes", queue="upkeep")
+            task("delivery.delete_leftovers", queue="upkeep")
             await until(lambda: not world.one("SELECT count(*) FROM lanes"), 20)
     finally:
         redis_server.kill()

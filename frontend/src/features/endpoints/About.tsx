@@ -5,7 +5,8 @@ import { type ReactNode, useState } from "react";
 import { Facts } from "../../parts/Facts";
 import { Moment } from "../../parts/Moment";
 import { bytes, whole } from "../../parts/text";
-import { bodyOf, EndpointFields, FIELD_NAMES } from "./EndpointFields";
+import { EndpointFields } from "./EndpointFields";
+import { bodyOf, FIELD_NAMES } from "./fields";
 import { type Endpoint, FORMATS } from "./endpoints";
 import { type Editing, type Found, Setting, SettingForm } from "./Setting";
 
