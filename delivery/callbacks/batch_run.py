@@ -44,6 +44,7 @@ class BatchRun:
         self._ordered = ordered
         self._closed: set[LaneKey] = set()
         self._returned: list[BatchDelivery] = []
+        self._waiting = False  # some that were chosen wait for others of their lane
 
     @property
     def unposted(self) -> list[BatchDelivery]:
@@ -55,7 +56,8 @@ class BatchRun:
 
         In a lane, one that is chosen has to wait for those before it.
         """
-        if not any(map(chosen, self.left)):
+        self._waiting = any(map(chosen, self.left))
+        if not self._waiting:
             return []
         taken: list[PreparedDelivery] = []
         left: list[BatchDelivery] = []
@@ -71,7 +73,7 @@ class BatchRun:
         self.left = left
         return taken
 
-    def next(self, is_expired: Callable[[BatchDelivery], bool]) -> list[BatchEvent]:
+    def next(self, is_unpostable: Callable[[BatchDelivery], bool]) -> list[BatchEvent]:
         """Remove and return the events of the next batch; none if all lanes are closed. It ends
         before one that cannot be sent, which is taken once it is the first of its lane.
         """
@@ -80,11 +82,10 @@ class BatchRun:
             self.left = [each for each in self.left if not self.is_closed(each)]
         readable: list[BatchEvent] = []
         for each in self.left[: self.size.events_max]:
-            body = each.body
-            if body is None or is_expired(each):
+            if (self._waiting and is_unpostable(each)) or each.body is None:
                 break
             message = each.message
-            readable.append(BatchEvent(each, message, each.element(body, message)))
+            readable.append(BatchEvent(each, message, each.element(each.body, message)))
         count = count_for_batch(readable, self.size) if readable else 0
         self.left = self.left[count:]
         return readable[:count]
@@ -106,11 +107,6 @@ def _held(delivery: BatchDelivery) -> tuple[LaneKey, str]:
     """Return the lane of an ordered delivery, and the token under which it is held."""
     claimed = delivery.prepared().claimed
     return claimed.lane, claimed.token
-
-
-def is_unreadable(delivery: BatchDelivery) -> bool:
-    """Return whether the event cannot be read at present."""
-    return delivery.body is None
 
 
 def read_answer(posted: PostResult) -> tuple[PostResult, Mapping[str, AttemptOutcome]]:

@@ -15,7 +15,6 @@ from delivery.callbacks.batch_run import (
     BatchRun,
     attempt_of_event,
     delivered_batch,
-    is_unreadable,
     read_answer,
 )
 from delivery.callbacks.batches import BatchSize, batch_content, batch_id
@@ -187,6 +186,13 @@ class Posting:
         """Return True if the event is not to be sent any more."""
         return self._is_expired(delivery) or not delivery.is_visible
 
+    def _is_unpostable(self, delivery: BatchDelivery) -> bool:
+        """Return True if the event cannot be in a batch: it is not to be sent, or unreadable."""
+        body = delivery.body
+        if body is None or not delivery.is_visible:
+            return True
+        return body.facts.expires_at_us > 0 and self._is_expired(delivery)
+
     def _is_expired(self, delivery: BatchDelivery) -> bool:
         body = delivery.body
         if body is None or not body.facts.expires_at_us or delivery.is_forced:
@@ -238,12 +244,13 @@ class Posting:
         """Post deliveries in batches, one after the other, until a request fails."""
         try:
             while run.left and not self.stopping and not self._is_late(run.left[0]):
-                for delivery in run.take(self._is_unsent):
-                    self._end(delivery)
-                for delivery in run.take(is_unreadable):
-                    posted = await delivery.post_once(self._client, self._tokens)
-                    run.close(delivery, self._record(delivery, *posted[:2]))
-                batch = run.next(self._is_unsent)
+                for delivery in run.take(self._is_unpostable):
+                    if self._is_unsent(delivery):
+                        self._end(delivery)
+                    else:  # nothing is posted either
+                        posted = await delivery.post_once(self._client, self._tokens)
+                        run.close(delivery, self._record(delivery, *posted[:2]))
+                batch = run.next(self._is_unpostable)
                 if batch and not await self._post_batch(batch, run):
                     break
         finally:

@@ -145,9 +145,11 @@ class GroupedDelivery(NamedTuple):
 
     def element(self, body: Body, message: str) -> bytes:
         """Return the event with the id of its delivery as it is in a batch."""
-        group, _, _, segment, variables, *_ = self.common
-        bound = _bound(segment, variables, self.sequence)
-        return body.element(message, group.registrations, bound)
+        common = self.common
+        if not common.variables:
+            return body.element(message, common.group.registrations)
+        bound = _bound(common.segment, common.variables, self.sequence)
+        return body.element(message, common.group.registrations, bound)
 
 
 def prepared_group(
