@@ -157,7 +157,9 @@ class Delivery(models.Model):
     created_at = DateTimeField(db_default=TransactionNow())
     finished_at = DateTimeField(null=True)
     last_outcome = TextField(
-        null=True, db_comment="outcome of the last attempt if it failed, as in attempts"
+        null=True,
+        db_comment="outcome of the last attempt if it failed, as in attempts; withheld: a dead"
+        " letter that was never attempted",
     )
     last_status = IntegerField(null=True, db_comment="status of the last response, if any")
     resent_at = DateTimeField(
@@ -362,6 +364,41 @@ class EndpointThrottle(models.Model):
 
     def __str__(self) -> str:
         return f"{self.endpoint_id}: {self.full_at}"
+
+
+class EndpointStatistics(models.Model):
+    """The attempts at an endpoint within a minute or an hour. Each attempt is counted in both rows,
+    at the time when its result was written.
+    """
+
+    pk = CompositePrimaryKey("step_s", "starts_at", "endpoint_id")
+    step_s = IntegerField(db_comment="60 or 3600")
+    starts_at = DateTimeField(db_comment="the start of the minute or hour")
+    endpoint = Reference(Endpoint)
+    delivered = BigIntegerField(db_default=0)
+    client_errors = BigIntegerField(db_default=0, db_comment="attempts answered with 4xx")
+    server_errors = BigIntegerField(db_default=0, db_comment="attempts answered with 5xx")
+    timeouts = BigIntegerField(db_default=0)
+    connection_errors = BigIntegerField(db_default=0)
+    other_failures = BigIntegerField(db_default=0)
+    durations = ArrayField(
+        IntegerField(),
+        db_default=[],
+        db_comment="attempts by their duration: a histogram of delivery/statistics/histogram.py",
+    )
+    latencies = ArrayField(
+        IntegerField(),
+        db_default=[],
+        db_comment="delivered events by the time from their append: the same",
+    )
+    pending = BigIntegerField(db_default=0, db_comment="the largest backlog that was counted")
+
+    storage = TableStorage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "endpoint_statistics"
+        verbose_name_plural = "endpoint statistics"
+        db_table_comment = "attempts at endpoints by minute and by hour"
 
 
 class Fanout(models.Model):

@@ -109,14 +109,16 @@ def _held(delivery: BatchDelivery) -> tuple[LaneKey, str]:
     return claimed.lane, claimed.token
 
 
-def read_answer(posted: PostResult) -> tuple[PostResult, Mapping[str, AttemptOutcome]]:
+def read_answer(
+    posted: PostResult, batch: Sequence[BatchEvent]
+) -> tuple[PostResult, Mapping[str, AttemptOutcome]]:
     """Return the result of a batch and the failures of its events, by the ids of their deliveries.
-    If the answer has results that cannot be read, the request has failed.
+    If the answer cannot be read, it may name failed events: the request has failed.
     """
     if posted.outcome.code != "delivered":
         return posted, {}
     try:
-        return posted, event_results(posted.answer)
+        return posted, event_results(posted.answer, {event.message for event in batch})
     except ValueError:
         return posted._replace(outcome=AttemptOutcome("protocol", posted.outcome.status)), {}
 
@@ -135,10 +137,12 @@ def attempt_of_event(
     return own._replace(request=request, response=status)
 
 
-def delivered_batch(events: Iterable[BatchEvent], attempt: AttemptRecord) -> DeliveredBatch:
+def delivered_batch(
+    events: Iterable[BatchEvent], attempt: AttemptRecord, latencies_ms: Mapping[float, int]
+) -> DeliveredBatch:
     """Return the result of events that were delivered together."""
     parts: dict[DeliveryPart, list[int]] = {}
     for event in events:
         parts.setdefault(event.delivery.part, []).append(event.delivery.sequence)
     [endpoint_id, *_] = {part.endpoint_id for part in parts}
-    return DeliveredBatch(endpoint_id, parts, attempt)
+    return DeliveredBatch(endpoint_id, parts, attempt, latencies_ms)

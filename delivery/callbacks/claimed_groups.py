@@ -36,12 +36,13 @@ class ClaimedGroup(NamedTuple):
     message_number: int | None
     forced: bool
     token: str
+    is_repeat: bool
     sequences: list[int]
 
     def claimed(self, sequence: int) -> Claimed:
         """Return one of the deliveries."""
-        before, after = self[:3], self[3:-1]  # fields of Claimed, in its order
-        return Claimed._make((*before, sequence, *after, False))
+        before, after = self[:3], self[3:-2]  # fields of Claimed, in its order
+        return Claimed._make((*before, sequence, *after, False, self.is_repeat))
 
     def deliveries(self) -> list[Claimed]:
         """Return the deliveries."""

@@ -17,10 +17,10 @@ from eventhub.postgresql import arrays, queries
 from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection, connect
 from eventhub.postgresql.rows import fetch_all, fetch_value
-from registrations.endpoints.statements import Format, Handshake, Signature
+from registrations.endpoints.statements import FILLED, Format, Handshake, Signature
 from registrations.filters.report import ReportTemplate, stored_report
 
-SQL = queries.load("delivery/sql/callbacks.sql")
+SQL = queries.load("delivery/sql/callbacks.sql", filled=FILLED)
 
 
 class LaneKey(NamedTuple):
@@ -114,6 +114,7 @@ class Claimed(NamedTuple):
     forced: bool  # posted even if the event has expired
     token: str
     probe: bool
+    is_repeat: bool = False  # it was requested again, or a replay wrote it
 
     @property
     def lane(self) -> LaneKey:

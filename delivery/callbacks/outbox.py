@@ -23,6 +23,7 @@ from delivery.callbacks.results import (
     write_delivered,
     write_results,
 )
+from delivery.statistics.counting import AttemptCounter
 from eventhub.base import limits, metrics
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within
@@ -70,6 +71,8 @@ class ResultOutbox:
         self._writing = False
         self._more_due = more_due
         self._batch = _OutboxBatch([], [], [], [], [])
+        self._attempts = AttemptCounter()
+        self._counted_s = time.monotonic()  # when the counts were written last
         self._some = asyncio.Event()
         self._many = asyncio.Event()
 
@@ -118,10 +121,24 @@ class ResultOutbox:
     async def run(self, connection: Connection) -> None:
         """Write until cancelled; raise what psycopg raises when the database is unavailable."""
         while True:
-            await self._some.wait()
+            if not await self._wait_for_some():
+                await self._write_counts(connection)
+                continue
             if not self._many.is_set():
                 await self._wait_for_many()
             await self.flush(connection)
+            if time.monotonic() - self._counted_s > limits.ENDPOINT_STATISTICS_INTERVAL_S:
+                await self._write_counts(connection)
+
+    async def _wait_for_some(self) -> bool:
+        """Wait for something to write; return False if only counts of attempts are due."""
+        most_s = None if self._attempts.empty else limits.ENDPOINT_STATISTICS_INTERVAL_S
+        try:
+            async with asyncio.timeout(most_s):
+                await self._some.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _wait_for_many(self) -> None:
         try:
@@ -129,6 +146,11 @@ class ResultOutbox:
                 await self._many.wait()
         except TimeoutError:
             pass
+
+    async def finish(self, connection: Connection) -> None:
+        """Write everything collected, and the counts of attempts."""
+        await self.flush(connection)
+        await self._write_counts(connection)
 
     async def flush(self, connection: Connection) -> None:
         """Write everything collected. What cannot be written is put back."""
@@ -154,6 +176,8 @@ class ResultOutbox:
             await _note_health(connection, part, delivered)
             if await record_results(connection, part, self._failures, delivered):
                 self._more_due()
+            self._attempts.add(part)
+            self._attempts.add_delivered(delivered)
             del batch.results[: len(part)]
             del batch.delivered[: len(delivered)]
             for endpoint_id in {r.claimed.endpoint_id for r in part if r.decision.disables}:
@@ -170,6 +194,19 @@ class ResultOutbox:
             batch.lanes.clear()
             if due:
                 self._more_due()
+
+    async def _write_counts(self, connection: Connection) -> None:
+        """Write the counts of attempts; results count without them as well."""
+        self._counted_s = time.monotonic()
+        if self._attempts.empty:
+            return
+        try:
+            with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+                await self._attempts.write(connection)
+        except CONNECTION_ERRORS:
+            raise
+        except psycopg.Error as error:
+            throttled.warning("endpoint_statistics_not_written", reason=type(error).__name__)
 
     def _put_back(self, batch: _OutboxBatch) -> None:
         if batch.empty:

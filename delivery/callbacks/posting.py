@@ -227,18 +227,27 @@ class Posting:
         claimed = delivery.claimed
         number = claimed.attempts - claimed.uncounted_attempts + 1
         decision = decide(attempted, number, self._random, delivery.endpoint.retry_schedule)
-        self._outbox.add(DeliveryResult(claimed, decision, attempt, is_request))
-        if decision.state == "delivered":
-            self._measure([delivery.body])
+        measured = self._latencies_ms([delivery]) if decision.state == "delivered" else {}
+        latency_ms = next(iter(measured), None)
+        self._outbox.add(DeliveryResult(claimed, decision, attempt, is_request, latency_ms))
         return decision
 
-    def _measure(self, bodies: Iterable[Body | None]) -> None:
-        """Record the latencies of events whose deliveries were acknowledged now."""
+    def _latencies_ms(self, deliveries: Iterable[BatchDelivery]) -> Mapping[float, int]:
+        """Return and record the times since the append of delivered events, each with the number of
+        events. Those that were sent again have none.
+        """
         now_us = self._clock.now_us()
-        appended = Counter(each.facts.appended_at_us for each in bodies if each is not None)
+        appended = Counter(
+            0 if each.body is None or each.is_repeat else each.body.facts.appended_at_us
+            for each in deliveries
+        )
+        del appended[0]  # a gap notice, or sent again
+        found: Counter[float] = Counter()
         for appended_at_us, count in appended.items():
-            if appended_at_us:
-                metrics.CALLBACK_LATENCY.observe_times((now_us - appended_at_us) / 1e6, count)
+            latency_us = max(now_us - appended_at_us, 0)
+            metrics.CALLBACK_LATENCY.observe_times(latency_us / 1e6, count)
+            found[latency_us / 1e3] += count
+        return found
 
     async def _deliver_batches(self, run: BatchRun) -> None:
         """Post deliveries in batches, one after the other, until a request fails."""
@@ -268,7 +277,7 @@ class Posting:
             try:
                 content = batch_content(batch, run.size)
                 posted = await post_to(self._client, self._tokens, run.target, message, content)
-                posted, failures = read_answer(posted)
+                posted, failures = read_answer(posted, batch)
                 request.outcome = posted.outcome
             except asyncio.CancelledError:
                 run.return_all(batch)
@@ -301,8 +310,8 @@ class Posting:
             decision = self._record(single, outcome, record, is_request=number == 0)
             run.close(event.delivery, decision)
         if delivered:
-            self._outbox.add_delivered(delivered_batch(delivered, posted.attempt))
-            self._measure([event.delivery.body for event in delivered])
+            latencies_ms = self._latencies_ms(event.delivery for event in delivered)
+            self._outbox.add_delivered(delivered_batch(delivered, posted.attempt, latencies_ms))
 
 
 class _Request:

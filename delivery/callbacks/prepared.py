@@ -48,6 +48,10 @@ class PreparedDelivery(NamedTuple):
         return self.claimed.forced
 
     @property
+    def is_repeat(self) -> bool:
+        return self.claimed.is_repeat
+
+    @property
     def attempts(self) -> int:
         return self.claimed.attempts
 
@@ -116,6 +120,10 @@ class GroupedDelivery(NamedTuple):
     @property
     def is_forced(self) -> bool:
         return self.common.group.forced
+
+    @property
+    def is_repeat(self) -> bool:
+        return self.common.group.is_repeat
 
     @property
     def attempts(self) -> int:

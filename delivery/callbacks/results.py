@@ -39,13 +39,15 @@ _NOTHING = AttemptRecord("", None, 0.0, 0, "", "", "")  # written without an out
 
 class DeliveryResult(NamedTuple):
     """The result of a claimed delivery; `attempt` is None if nothing was sent. `is_request`: it
-    stands for the request; only one event of a batch does.
+    stands for the request; only one event of a batch does. `latency_ms`: of a delivered event, from
+    its append to the response; None if it was sent again.
     """
 
     claimed: Claimed
     decision: RetryDecision
     attempt: AttemptRecord | None
     is_request: bool = True
+    latency_ms: float | None = None
 
     @property
     def outcome(self) -> str | None:
@@ -62,11 +64,14 @@ class DeliveryPart(NamedTuple):
 
 
 class DeliveredBatch(NamedTuple):
-    """The deliveries that one request with several events delivered, by their sequences."""
+    """The deliveries that one request with several events delivered, by their sequences.
+    `latencies_ms`: as in `DeliveryResult`, each with the number of deliveries.
+    """
 
     endpoint_id: int
     parts: Mapping[DeliveryPart, Sequence[int]]
     attempt: AttemptRecord
+    latencies_ms: Mapping[float, int]
 
     @property
     def deliveries(self) -> int:

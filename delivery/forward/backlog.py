@@ -26,6 +26,7 @@ from delivery.forward.bounds import (
     cuts,
 )
 from delivery.forward.losses import announce_losses
+from delivery.statistics.counting import note_pending
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
@@ -72,10 +73,11 @@ class _Quota(NamedTuple):
 
 
 class _DeadLetters(NamedTuple):
-    """The dead letters of the endpoints in a status."""
+    """The dead letters of an endpoint, and its status; None if it was deleted."""
 
-    status: str
+    endpoint_id: int
     deliveries: int
+    status: str | None
 
 
 class _Cutoff(NamedTuple):
@@ -94,6 +96,9 @@ class Backlog:
         self._clock = clock
         self._check_at_s = float("-inf")
         self._exhaust_at_s = float("-inf")
+        self._exhausted = 0  # the last endpoint of the search
+        self._dead_letters = DeadLetterCount()
+        self._count_at_s = float("-inf")
 
     async def check(self, connection: Connection, room: StorageBudget) -> None:
         """Enforce the bounds, if it is time, and announce losses. Raise what psycopg raises."""
@@ -106,12 +111,47 @@ class Backlog:
             pause_s = min(limits.BACKLOG_CHECK_SHARE * took_s, limits.BACKLOG_CHECK_INTERVAL_S_MAX)
             self._check_at_s = now_s + took_s + max(pause_s, limits.BACKLOG_CHECK_INTERVAL_S)
         if now_s >= self._exhaust_at_s:
-            self._exhaust_at_s = now_s + limits.CALLBACK_EXHAUST_INTERVAL_S
-            await exhaust_withheld(connection)
-            await _measure_dead_letters(connection)
+            done = await exhaust_withheld(connection, self._exhausted)
+            self._exhausted = done.after or 0
+            if done.after is None:
+                self._exhaust_at_s = now_s + limits.CALLBACK_EXHAUST_INTERVAL_S
+        if now_s >= self._count_at_s and await self._dead_letters.count(connection):
+            self._count_at_s = now_s + limits.DEAD_LETTERS_COUNT_INTERVAL_S
         await disable_failing(connection)
         await announce_circuits(connection)
         await announce_losses(connection)
+
+
+class DeadLetterCount:
+    """The metric of dead letters, counted in passes: each continues after the endpoint at which the
+    last one ended.
+    """
+
+    def __init__(self) -> None:
+        self._after = 0
+        self._counts: Counter[str] = Counter()
+
+    async def count(self, connection: Connection) -> bool:
+        """Count the dead letters of a bounded number of endpoints; return True, and publish the
+        sums, when all are counted.
+        """
+        bounds = {
+            "after": self._after,
+            "endpoints_max": limits.DEAD_LETTERS_COUNT_ENDPOINTS_MAX,
+            "deliveries_max": limits.DEAD_LETTERS_COUNTED_MAX,
+        }
+        found = await fetch_all(connection, _DeadLetters, SQL["dead_letters"], bounds)
+        for each in found:
+            self._after = each.endpoint_id
+            if each.status is not None:
+                self._counts[each.status] += each.deliveries
+        if found:
+            return False
+        for status in metrics.ENDPOINT_STATUSES:
+            metrics.CALLBACK_DEAD.labels(status).set(self._counts[status])
+        self._after = 0
+        self._counts.clear()
+        return True
 
 
 async def with_quotas(connection: Connection, bounds: BacklogBounds) -> BacklogBounds:
@@ -129,6 +169,7 @@ async def enforce_bounds(connection: Connection, bounds: BacklogBounds) -> int:
     backlogs = await _measure(connection, bounds.age_s)
     metrics.BACKLOG_EVENTS.set(sum(one.events for one in backlogs))
     metrics.BACKLOG_BYTES.set(sum(one.bytes for one in backlogs))
+    await note_pending(connection, {one.endpoint_id: one.events for one in backlogs})
     await _store_counts(connection, backlogs)
     dropped = 0
     for cut in cuts(backlogs, bounds):
@@ -177,12 +218,6 @@ async def _store_counts(connection: Connection, backlogs: Sequence[EndpointBackl
         "bytes": [sizes[client] for client in events],
     }
     await connection.execute(SQL["store_counts"], values)
-
-
-async def _measure_dead_letters(connection: Connection) -> None:
-    found = dict(await fetch_all(connection, _DeadLetters, SQL["dead_letters"]))
-    for status in metrics.ENDPOINT_STATUSES:
-        metrics.CALLBACK_DEAD.labels(status).set(found.get(status, 0))
 
 
 async def _counted(

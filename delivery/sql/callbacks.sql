@@ -32,9 +32,7 @@ SELECT hop.endpoint_id AS id,
             AND (b.endpoint_id IS NULL OR b.state = 'closed' OR is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s)))
             OR b.state <> 'closed' AND e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
-       e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
-       e.format, e.handshake, e.batch_events_max, e.batch_bytes_max,
-       e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate,
+       {callback_columns},
        CASE WHEN e.batch_linger_ms > 0 THEN extract(epoch FROM hop.due_at - now())::float8 + e.batch_linger_ms / 1000.0 END
        AS linger_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
@@ -65,9 +63,7 @@ SELECT hop.endpoint_id AS id,
             AND (b.endpoint_id IS NULL OR b.state = 'closed' OR is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s)))
             OR b.state <> 'closed' AND e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
-       e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
-       e.format, e.handshake, e.batch_events_max, e.batch_bytes_max,
-       e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate,
+       {callback_columns},
        CASE WHEN e.batch_linger_ms > 0 THEN extract(epoch FROM hop.due_at - now())::float8 + e.batch_linger_ms / 1000.0 END
        AS linger_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
@@ -98,14 +94,14 @@ WITH due AS MATERIALIZED (
        AND d.sequence = ANY (p.sequences)
     RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number,
               d.registrations, d.attempts, d.uncounted_attempts, d.payload, d.created_at, d.gap_first, d.gap_reason, d.version_ids,
-              d.message_number, d.forced
+              d.message_number, d.forced, d.resent_at IS NOT NULL OR d.replay_id IS NOT NULL AS is_repeat
 )
 SELECT partition_id, endpoint_id, segment_id, stream_id, lane_number, registrations, attempts, uncounted_attempts, payload,
        (extract(epoch FROM min(created_at)) * 1000000)::bigint AS created_at_us, gap_first, gap_reason, version_ids, message_number,
-       forced, (%(token)s::uuid)::text AS token, array_agg(sequence) AS sequences
+       forced, is_repeat, (%(token)s::uuid)::text AS token, array_agg(sequence) AS sequences
   FROM claimed
  GROUP BY partition_id, endpoint_id, segment_id, stream_id, lane_number, registrations, attempts, uncounted_attempts, payload,
-          gap_first, gap_reason, version_ids, message_number, forced
+          gap_first, gap_reason, version_ids, message_number, forced, is_repeat
 
 -- name: take_lanes
 -- Takes the given number of due lanes of each endpoint, those that have waited longest, skipping those that others are taking
@@ -157,7 +153,7 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
    AND d.sequence = o.sequence AND d.state = 'pending'
 RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
-          d.message_number, d.forced,
+          d.message_number, d.forced, d.resent_at IS NOT NULL OR d.replay_id IS NOT NULL AS is_repeat,
           d.claim::text AS token, false AS probe, o.place
 
 -- name: events

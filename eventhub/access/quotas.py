@@ -39,9 +39,13 @@ class RateLimited(TooManyRequests):
             f"The {scope} may emit {rate:,} events per second, and has emitted more; emit again"
             " after the seconds in Retry-After."
         )
-        self.headers = rate_headers([RateState(scope, rate, 0, wait_s)])
+        self._state = RateState(scope, rate, 0, wait_s)
         wait = max(math.ceil(wait_s), 1)
         super().__init__(message, retry_after_s=wait, scope=scope, events_per_s=rate)
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        return [*super().headers, *rate_headers([self._state])]
 
 
 class ZoneStorageFull(EventHubError):
@@ -70,11 +74,19 @@ class SocketsLimited(TooManyRequests):
             f"The {scope} may have {quota:,} sockets at a time, listeners over HTTP included, and"
             " has them; close some, or ask an operator for more."
         )
-        policy = f'"{scope}";q={quota};qu="concurrent-requests"'
-        left = f'"{scope}";r=0;t={limits.SOCKETS_FULL_RETRY_S}'
-        self.headers = [(b"ratelimit-policy", policy.encode()), (b"ratelimit", left.encode())]
         wait_s = limits.SOCKETS_FULL_RETRY_S
         super().__init__(message, retry_after_s=wait_s, scope=scope, sockets_max=quota)
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        scope, quota = self.details["scope"], self.details["sockets_max"]
+        policy = f'"{scope}";q={quota};qu="concurrent-requests"'
+        left = f'"{scope}";r=0;t={self.retry_after_s}'
+        return [
+            *super().headers,
+            (b"ratelimit-policy", policy.encode()),
+            (b"ratelimit", left.encode()),
+        ]
 
 
 class RateState(NamedTuple):

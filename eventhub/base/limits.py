@@ -462,8 +462,13 @@ CALLBACK_HASTENED_MAX = 1_000
 CALLBACK_HASTENED_LANES_MAX = 500  # the oldest deliveries of so many lanes
 # between searches for deliveries that an open circuit withheld for as long as their schedule takes
 CALLBACK_EXHAUST_INTERVAL_S = 60.0
-CALLBACK_EXHAUST_DELIVERIES_MAX = 1_000  # in one statement ...
-CALLBACK_EXHAUST_STATEMENTS_MAX = 10  # ... of which an endpoint gets so many in one search
+# examined in one pass of a search; the next one, a second later, continues with the next endpoint
+CALLBACK_EXHAUST_ENDPOINTS_MAX = 100
+CALLBACK_EXHAUST_DELIVERIES_MAX = 1_000  # in one statement; some 30 ms ...
+CALLBACK_EXHAUST_STATEMENTS_MAX = 10  # ... of which one pass has so many
+DEAD_LETTERS_COUNT_INTERVAL_S = 60.0  # between two counts, which have passes a second apart ...
+DEAD_LETTERS_COUNT_ENDPOINTS_MAX = 100  # ... of so many endpoints ...
+DEAD_LETTERS_COUNTED_MAX = 100_000  # ... or dead letters, some 20 ms; also the most of an endpoint
 CALLBACK_CLAIM_DELIVERIES_MAX = 256  # one claim; about 5 ms
 CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one after the other
 CALLBACK_SECRET_CHARS_HIDDEN_MIN = 8  # a shorter header's value is left in a recorded response
@@ -568,6 +573,12 @@ LOSSES_PER_CHECK_MAX = 100  # of endpoints, announced in one transaction; there 
 OVERVIEW_COUNT_MAX = 100_000
 OVERVIEW_COUNT_MS_MAX = 1_000  # a count of deliveries that takes longer is left out
 OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
+
+# --- statistics of endpoints ---
+ENDPOINT_STATISTICS_INTERVAL_S = 1.0  # between a worker's writes of the attempts that it counted
+ENDPOINT_STATISTICS_MINUTES = 60  # shown, the present one included ...
+ENDPOINT_STATISTICS_HOURS = 168  # ... and hours: a week. An endpoint has so many rows, of 0.3 KB
+ENDPOINT_STATISTICS_DELETED_MAX = 10_000  # older rows of each step in one statement; some 50 ms
 
 # --- health ---
 HEALTH_CHECK_INTERVAL_S = 2.0  # between a web process's checks of the components; a few ms each

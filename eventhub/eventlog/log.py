@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from eventhub.base import limits, metrics
 from eventhub.base.errors import Gone, SegmentMismatch, UnknownStream
 from eventhub.base.fair_queue import HUB_WORK, QueueOwner
+from eventhub.eventlog.append import SQL
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Appended, Draft
@@ -24,6 +25,7 @@ from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, Strea
 from eventhub.eventlog.tail import Tail
 from eventhub.eventlog.transient import Transient
 from eventhub.postgresql.connections import Connection, reading, reading_pool
+from eventhub.postgresql.rows import fetch_value
 
 Read = Callable[[Cursor, ReadLimits], Awaitable[list[StoredEvent]]]
 Admit = Callable[[list[Draft]], Awaitable[None]]  # raises StorageFull
@@ -84,7 +86,8 @@ class Log:
             shares=shares,
             continuity=self.continuity,
         )
-        self.transient = Transient(redis_url, shares)
+        self.transient = Transient(redis_url, shares, self._read_history)
+        self.continuity.on_new_life = self.transient.forget_history
         self.admit: Admit = _admit_all  # called before every append
         # called when PostgreSQL refuses an append because its disk is full
         self.on_write_refused: Callable[[], None] = _note_nothing
@@ -158,6 +161,14 @@ class Log:
         if self._recent:
             self._advance_recent(appended[-1])
         return appended
+
+    async def _read_history(self) -> str:
+        """Return the history of the database, once its continuity is proved: a restore has another
+        one. Raises DatabaseUnavailable.
+        """
+        async with reading(self.lookups) as connection:
+            await self.continuity.prove(connection)
+            return await fetch_value(connection, SQL["history"]) or ""
 
     async def originals(self, zone_id: int, copies: Sequence[Copy]) -> list[Original]:
         """Return the stored events that new events are copies of. Raises DatabaseUnavailable."""

@@ -286,16 +286,7 @@ def utf8_path(raw: str) -> str:
 def problem_response(error: EventHubError) -> Response:
     """Return an error as its problem document, and count it."""
     metrics.REFUSED.labels(code=error.code).inc()
-    headers: Headers = []
-    if error.retry_after_s is not None:
-        headers.append((b"retry-after", str(error.retry_after_s).encode()))
-    headers += error.headers
-    if error.status == 401:
-        headers.append((b"www-authenticate", b'Bearer realm="eventhub"'))
-    if error.status == 426:
-        headers += [(b"upgrade", b"websocket"), (b"connection", b"upgrade")]
-    if "allow" in error.details:
-        headers.append((b"allow", str(error.details["allow"]).encode()))
+    headers = error.headers
     if isinstance(error, BodyTooLarge | RequestTimeout):
         headers.append((b"connection", b"close"))
     body = orjson.dumps(error.problem())

@@ -117,6 +117,43 @@ async def test_the_answer_may_refuse_single_events(world: CallbacksWorld) -> Non
     assert world.sql("SELECT count(*) FROM circuits WHERE failures > 0") == [(0,)]
 
 
+@pytest.mark.parametrize("wrong", ["cut", "late", "compressed"])
+async def test_an_answer_that_cannot_be_read_acknowledges_nothing(
+    world: CallbacksWorld, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may say that an event failed."""
+    monkeypatch.setattr(limits, "CALLBACK_BODY_S_MAX", 0.2)
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n"
+
+    async def unreadable(posted: Posted) -> bytes:
+        if wrong == "compressed":
+            return answer("200 OK", "content-encoding: gzip", body=b"\x1f\x8b")
+        if wrong == "cut":
+            sink.serving.pop().cancel()  # closes the connection
+        return head
+
+    async with receiver(unreadable) as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=10)
+        world.deliver(world.events(2), endpoint)
+        async with draining(world):
+            await until(lambda: len(world.outcomes(endpoint)) >= 2)
+    assert {outcome for _, outcome, _ in world.outcomes(endpoint)} == {"protocol"}
+    assert sink.posted[0].headers["accept-encoding"] == "identity"
+
+
+async def test_an_event_that_is_gone_does_not_disable_the_endpoint(world: CallbacksWorld) -> None:
+    def partly(posted: Posted) -> bytes:
+        return results({"id": ids(posted)[0], "status": 410}) if len(sink.posted) == 1 else OK
+
+    async with receiver(partly) as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=10)
+        world.deliver(world.events(3), endpoint)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 3)
+    assert world.outcomes(endpoint)[0] == (1, "status", 410)
+    assert world.enabled(endpoint) == (True, None)
+
+
 async def test_a_failed_request_is_repeated_in_smaller_batches_until_the_poison_is_alone(
     world: CallbacksWorld,
 ) -> None:
@@ -243,7 +280,7 @@ async def test_a_late_result_of_a_batch_is_written_where_the_claim_is_still_held
             world.sql("UPDATE deliveries SET state = 'delivered' WHERE sequence = 3")
             attempt = AttemptRecord("delivered", 200, time.monotonic(), 1, sink.url, "", "")
             part = DeliveryPart(sent.partition_id, endpoint, sent.segment_id, claimed.token)
-            late = DeliveredBatch(endpoint, {part: claimed.sequences}, attempt)
+            late = DeliveredBatch(endpoint, {part: claimed.sequences}, attempt, {})
             assert await write_delivered(connection, [late], time.monotonic()) == 1
     assert world.states(endpoint) == ["pending", "pending", "delivered", "delivered"]
     assert world.sql("SELECT sequence, sequences, number FROM attempts") == [(4, None, 1)]

@@ -8,7 +8,7 @@ from django.db.models import BigIntegerField
 class Migration(migrations.Migration):
     release = "0.1"
 
-    dependencies = [("delivery", "0009_counts_of_tenants")]
+    dependencies = [("delivery", "0010_endpoint_statistics")]
 
     operations = [
         migrations.AddField(
