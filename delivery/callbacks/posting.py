@@ -18,7 +18,6 @@ from delivery.callbacks.batch_run import (
     read_answer,
 )
 from delivery.callbacks.batches import BatchSize, batch_content, batch_id
-from delivery.callbacks.body import Body
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
