@@ -494,6 +494,10 @@ BATCH_LINGER_MS_MAX = 60_000  # beyond it a receiver had better read the log its
 # of the answer to a batch, which may have a result for each event: some 100 bytes each
 BATCH_ANSWER_BYTES_MAX = 256 * 1024
 BATCH_DELIVERIES_CLAIMED_MAX = 4_096  # in one claim, of all endpoints with batches
+BATCH_FLUSH_REQUESTS_MAX = 64  # batches whose results are written in one statement
+BATCH_UNWRITTEN_MAX = 20_000  # results of batches; beyond it nothing is claimed
+# the attempts of a batch share a row if their sequences are in the same range of so many
+BATCH_ATTEMPT_SPAN = 1_000
 CALLBACK_SCAN_INTERVAL_S = 1.0  # between searches for due deliveries while some are pending ...
 CALLBACK_REST_INTERVAL_S = 60.0  # ... and when none was pending for CALLBACK_REST_AFTER_S
 CALLBACK_REST_AFTER_S = 10.0  # a burst that pauses is still searched for every second
