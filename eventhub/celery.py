@@ -18,6 +18,7 @@ from delivery.deletion import DataStores, Deletion
 from delivery.health.heartbeat import HeartbeatWriter
 from delivery.partitions.retire import run_retirement
 from delivery.recovery.task import ReplayExecutor
+from delivery.statistics import counting
 from eventhub.base import limits, logs
 from eventhub.base.broker import (
     ARCHIVE,
@@ -130,10 +131,11 @@ def retire() -> None:
 
 @app.task(name="delivery.delete_leftovers", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
 def delete_leftovers() -> None:
-    """Delete rows of ordered lanes that have been unused for long, and rows of deleted endpoints
-    that nothing reads any more.
+    """Delete rows of ordered lanes that have been unused for long, rows of deleted endpoints that
+    nothing reads any more, and statistics of endpoints that are older than what is shown.
     """
     asyncio.run(claims.delete_leftovers(read_env().database_url))
+    asyncio.run(counting.forget(read_env().database_url))
 
 
 @app.task(name="registrations.purge_versions", waits=True, max_retries=None)  # type: ignore[untyped-decorator]

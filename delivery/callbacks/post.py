@@ -177,4 +177,9 @@ def message_id(segment: str, sequence: int, endpoint_id: int) -> str:
 
     `segment` is a UUID in any form.
     """
-    return f"msg_{segment.replace('-', '')}_{sequence}_{endpoint_id}"
+    return message_format(segment, endpoint_id).format(sequence)
+
+
+def message_format(segment: str, endpoint_id: int) -> str:
+    """Return the ids of deliveries, with `{}` in place of the sequence."""
+    return f"msg_{segment.replace('-', '')}_{{}}_{endpoint_id}"

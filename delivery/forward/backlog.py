@@ -26,6 +26,7 @@ from delivery.forward.bounds import (
     cuts,
 )
 from delivery.forward.losses import announce_losses
+from delivery.statistics.counting import note_pending
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
@@ -168,6 +169,7 @@ async def enforce_bounds(connection: Connection, bounds: BacklogBounds) -> int:
     backlogs = await _measure(connection, bounds.age_s)
     metrics.BACKLOG_EVENTS.set(sum(one.events for one in backlogs))
     metrics.BACKLOG_BYTES.set(sum(one.bytes for one in backlogs))
+    await note_pending(connection, {one.endpoint_id: one.events for one in backlogs})
     await _store_counts(connection, backlogs)
     dropped = 0
     for cut in cuts(backlogs, bounds):

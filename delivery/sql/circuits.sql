@@ -127,7 +127,7 @@ SELECT c.endpoint_id, s.total_s
 -- name: dead_letter_withheld
 -- Dead-letters some of an endpoint's deliveries that are older than its schedule and wait for nothing but the circuit, the oldest
 -- first. Parallel ones between two attempts of their own keep their schedule. None if the endpoint has recovered or was changed
--- meanwhile.
+-- meanwhile. The cause of those that were never attempted is `withheld`.
 WITH failing AS MATERIALIZED (
     SELECT c.endpoint_id FROM circuits c JOIN endpoints e ON e.id = c.endpoint_id
      WHERE c.endpoint_id = %(endpoint)s AND c.state <> 'closed' AND e.enabled AND e.deleted_at IS NULL
@@ -146,7 +146,8 @@ WITH failing AS MATERIALIZED (
        AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s)) AND EXISTS (SELECT FROM failing)
      ORDER BY endpoint_id, COALESCE(lane, stream_id), sequence LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
 ), dead AS (
-    UPDATE deliveries d SET state = 'dead_lettered', claim = NULL, finished_at = now()
+    UPDATE deliveries d
+       SET state = 'dead_lettered', claim = NULL, finished_at = now(), last_outcome = COALESCE(d.last_outcome, 'withheld')
       FROM (SELECT * FROM parallel UNION ALL SELECT * FROM ordered) AS w
      WHERE d.partition_id = w.partition_id AND d.endpoint_id = w.endpoint_id AND d.segment_id = w.segment_id
        AND d.sequence = w.sequence

@@ -41,7 +41,7 @@ PAGES = {
     "jobs/backtest?stream=orders": "Back-test",
     "jobs/retention?stream=orders": "Retention",
 }
-ENDPOINT_TABS = ("overview", "secrets", "authentication", "retries")
+ENDPOINT_TABS = ("overview", "statistics", "secrets", "authentication", "retries")
 FORMS = {  # what opens each
     "filters?language=predicate&stream=orders&filter=(and (> n 0) (> n n))": "Register it",
     "registrations": "New registration",

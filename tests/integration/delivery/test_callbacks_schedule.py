@@ -117,6 +117,13 @@ async def test_a_receiver_that_is_away_for_good_gets_dead_letters(
         "SELECT deliveries, reason FROM endpoint_losses WHERE endpoint_id = %s", endpoint
     )
     assert (count, outcome) == (60, "status")
+    causes = world.sql(
+        "SELECT last_outcome, attempts > 0, count(*)::int FROM deliveries WHERE endpoint_id = %s"
+        " GROUP BY 1, 2 ORDER BY 1",
+        endpoint,
+    )
+    assert [cause[:2] for cause in causes] == [("status", True), ("withheld", False)]
+    assert causes[1][2] > 10
 
 
 async def test_without_retries_a_withheld_delivery_waits_for_the_longest_pause(

@@ -29,7 +29,7 @@ export function NewEndpoint({ zone, onMade }: { zone: string; onMade: (secret: S
       onSubmit={() => create.mutate(body, { onSuccess: (made) => onMade(secretOf(made.secret)) })}
     >
       <ClientInput zone={zone} value={client} onChange={setClient} error={errorAt(error, "client")} />
-      <EndpointFields fields={fields} error={error} onChange={(change) => setFields({ ...fields, ...change })} />
+      <EndpointFields fields={fields} error={error} onChange={(change) => setFields((latest) => ({ ...latest, ...change }))} />
       <Select
         label="Signature"
         description="How receivers verify that the hub sent a callback."
