@@ -482,7 +482,7 @@ class EndpointLoss(models.Model):
 
 
 class Attempt(models.Model):
-    """One attempt of one delivery."""
+    """One attempt of one delivery, or of several deliveries that one request delivered together."""
 
     pk = CompositePrimaryKey("endpoint_id", "segment_id", "sequence", "attempted_at", "number")
     attempted_at = DateTimeField(db_comment="when the request was sent")
@@ -500,6 +500,12 @@ class Attempt(models.Model):
     request = TextField(db_comment="the request's headers, without the signature")
     response = TextField(
         db_comment="the response's headers and the start of its body, or the error"
+    )
+    sequences = ArrayField(
+        BigIntegerField(),
+        null=True,
+        db_comment="of a batch: the sequences of the deliveries with this attempt, ascending, of"
+        " which `sequence` is the first; null: one delivery",
     )
 
     storage = TableStorage(partition_by="RANGE (attempted_at)")

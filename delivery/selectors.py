@@ -82,9 +82,23 @@ def find_delivery(*, actor: Actor, key: Sequence[int]) -> Delivery:
     """Return one delivery with its event and its newest attempts. Raises as `find_delivery_row`."""
     found = find_delivery_row(actor=actor, key=key)
     found.event = _event(actor, found)
-    attempts = Attempt.objects.filter(**_name_of(key)).order_by("-attempted_at", "-number")
+    attempts = _attempts(key).order_by("-attempted_at", "-number")
     found.attempt_log = attempts[: limits.PAGE_ITEMS_MAX]
     return found
+
+
+def _attempts(key: Sequence[int]) -> QuerySet[Attempt]:
+    """Return the attempts of a delivery: its own, and those of batches that it was delivered in,
+    which are stored under the first sequence of the batch in a range of BATCH_ATTEMPT_SPAN.
+    """
+    endpoint_id, _, segment_id, sequence = key
+    return Attempt.objects.filter(
+        Q(sequence=sequence) | Q(sequences__contains=[sequence]),
+        endpoint_id=endpoint_id,
+        segment_id=segment_id,
+        sequence__gte=sequence - sequence % limits.BATCH_ATTEMPT_SPAN,
+        sequence__lte=sequence,
+    )
 
 
 def find_delivery_row(*, actor: Actor, key: Sequence[int]) -> Delivery:

@@ -44,7 +44,8 @@ def count_for_batch(events: Iterable[BatchElement], size: BatchSize) -> int:
     """Return how many of the first events are sent together: at least one."""
     count, bytes_left, most = 0, size.bytes_max, size.events_max
     for event in events:
-        most = min(most, max(1, size.events_max >> min(event.attempts, 10)))
+        if attempts := event.attempts:
+            most = min(most, max(1, size.events_max >> min(attempts, 10)))
         bytes_left -= len(event.element) + 1
         if count and (count >= most or bytes_left < 0):
             break

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from delivery.callbacks.failures import INCONCLUSIVE, EndpointFailures, weight
-from delivery.callbacks.results import DeliveryResult
+from delivery.callbacks.results import DeliveredBatch, DeliveryResult
 from eventhub.base import limits, metrics
 from eventhub.base.logs import get_logger
 from eventhub.postgresql import queries
@@ -72,12 +72,16 @@ async def hasten(connection: Connection, endpoint_ids: Collection[int]) -> None:
 
 
 async def record_results(
-    connection: Connection, results: Sequence[DeliveryResult], failures: EndpointFailures
+    connection: Connection,
+    results: Sequence[DeliveryResult],
+    failures: EndpointFailures,
+    delivered: Sequence[DeliveredBatch] = (),
 ) -> bool:
     """Write what results say about their endpoints, and nothing for endpoints whose state is
     unchanged. Return True if some endpoint has recovered.
     """
     succeeded = {each.claimed.endpoint_id for each in results if each.outcome == "delivered"}
+    succeeded.update(each.endpoint_id for each in delivered)
     probed = {each.claimed.endpoint_id for each in results if each.claimed.probe}
     recovered = [each for each in succeeded if each in probed or failures.is_known_to_fail(each)]
     counts: Counter[int] = Counter()

@@ -219,27 +219,6 @@ async def _scan(connection: Connection, statement: LiteralString, after: int) ->
     return ScanResult(due, deleted, failing, last, min(lingering, default=None))
 
 
-async def claim_parallel(
-    connection: Connection,
-    requested: Mapping[int, int],
-    *,
-    token: str = "",
-    probes: Collection[int] = (),
-) -> list[Claimed]:
-    """Claim due deliveries, for each endpoint at most the requested number; for endpoints
-    whose circuit is open only if they are among `probes`. The token must not have been used before.
-    """
-    token = token or str(uuid4())
-    values = {
-        "endpoints": int8_array([*requested]),
-        "counts": int8_array([*requested.values()]),
-        "probes": int8_array([*probes]),
-        "token": token,
-        "claim_s": limits.CALLBACK_CLAIM_S,
-    }
-    return await fetch_all(connection, Claimed, SQL["claim_parallel"], values, binary=True)
-
-
 async def claim_lanes(
     connection: Connection,
     requested: Mapping[int, LaneCounts],
@@ -248,7 +227,7 @@ async def claim_lanes(
     probes: Collection[int] = (),
 ) -> list[list[Claimed]]:
     """Take lanes that are due, for each endpoint at most the requested number, and claim their
-    oldest deliveries, each lane's in order. `token` and `probes` are as in `claim_parallel`.
+    oldest deliveries, each lane's in order. `token` and `probes` are as in `claim_groups`.
 
     Two statements are needed: the second reads the deliveries as they are once the lanes are held.
     """

@@ -166,7 +166,8 @@ def outcome_of_error(error: Exception) -> str:
 
 def error_text(error: Exception, secrets: Sequence[str]) -> str:
     """Return what is recorded of an error."""
-    text = str(error) or type(error).__name__
+    unnamed = "no response in time" if isinstance(error, TimeoutError) else type(error).__name__
+    text = str(error) or unnamed
     return recorded(text[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX], secrets)
 
 
@@ -176,4 +177,9 @@ def message_id(segment: str, sequence: int, endpoint_id: int) -> str:
 
     `segment` is a UUID in any form.
     """
-    return f"msg_{segment.replace('-', '')}_{sequence}_{endpoint_id}"
+    return message_format(segment, endpoint_id).format(sequence)
+
+
+def message_format(segment: str, endpoint_id: int) -> str:
+    """Return the ids of deliveries, with `{}` in place of the sequence."""
+    return f"msg_{segment.replace('-', '')}_{{}}_{endpoint_id}"

@@ -9,7 +9,7 @@ record.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from delivery.callbacks.results import DeliveryResult
+from delivery.callbacks.results import DeliveredBatch, DeliveryResult
 from delivery.statistics.histogram import count_in
 from eventhub.base import limits
 from eventhub.postgresql import queries
@@ -59,14 +59,26 @@ class AttemptCounter:
             attempt = result.attempt
             if attempt is None:
                 continue
-            endpoint_id = result.claimed.endpoint_id
-            counts = self._counts.get(endpoint_id)
-            if counts is None:
-                counts = self._counts[endpoint_id] = _EndpointCounts([0] * 6, [], [])
+            counts = self._counts_of(result.claimed.endpoint_id)
             counts.outcomes[outcome_class(attempt.outcome, attempt.status)] += 1
             count_in(counts.durations, attempt.duration_ms)
             if result.latency_ms is not None:
                 count_in(counts.latencies, result.latency_ms)
+
+    def add_delivered(self, batches: Sequence[DeliveredBatch]) -> None:
+        """Count the attempts of deliveries that were delivered in batches."""
+        for batch in batches:
+            counts = self._counts_of(batch.endpoint_id)
+            counts.outcomes[_DELIVERED] += batch.deliveries
+            count_in(counts.durations, batch.attempt.duration_ms, batch.deliveries)
+            for latency_ms, times in batch.latencies_ms.items():
+                count_in(counts.latencies, latency_ms, times)
+
+    def _counts_of(self, endpoint_id: int) -> _EndpointCounts:
+        counts = self._counts.get(endpoint_id)
+        if counts is None:
+            counts = self._counts[endpoint_id] = _EndpointCounts([0] * 6, [], [])
+        return counts
 
     async def write(self, connection: Connection) -> None:
         """Add the counts to the present minute and hour; what cannot be written is kept. Raises

@@ -19,12 +19,12 @@ def bucket(time_ms: float) -> int:
     return min(int(2 * math.log2(time_ms)) + 1, BUCKETS_MAX - 1)
 
 
-def count_in(histogram: list[int], time_ms: float) -> None:
-    """Count a time in a histogram, which is extended if necessary."""
+def count_in(histogram: list[int], time_ms: float, times: int = 1) -> None:
+    """Count a time so many times in a histogram, which is extended if necessary."""
     index = bucket(time_ms)
     if index >= len(histogram):
         histogram.extend([0] * (index + 1 - len(histogram)))
-    histogram[index] += 1
+    histogram[index] += times
 
 
 def add(histogram: list[int], other: Sequence[int]) -> None:

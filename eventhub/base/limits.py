@@ -41,7 +41,9 @@ STORED_BYTES_QUOTA_MIN = 1024 * 1024  # a few segments
 # tokens of a quota of events per second that a process takes in advance, as seconds at its rate
 EMIT_RATE_LEASE_S = 0.1
 EMIT_RATE_HELD_S = 1.0  # tokens that a process has not spent within it are lost
-EMIT_RATE_REFUSAL_S = (0.5, 1.5)  # before a refusal, for which nothing is read
+EMIT_REFUSAL_PAUSE_S = (0.5, 1.5)  # before a refusal by a quota, for which nothing is read
+EMIT_REFUSALS_PER_S = 100  # of a client in one process; if more wait, the pause is longer ...
+EMIT_REFUSAL_PAUSE_S_MAX = 4.0  # ... up to this: clients and proxies wait longer for an answer
 EMIT_RATE_MAX = 10_000_000  # events per second of a quota; more than one hub stores
 
 # --- types ---
@@ -492,6 +494,10 @@ BATCH_LINGER_MS_MAX = 60_000  # beyond it a receiver had better read the log its
 # of the answer to a batch, which may have a result for each event: some 100 bytes each
 BATCH_ANSWER_BYTES_MAX = 256 * 1024
 BATCH_DELIVERIES_CLAIMED_MAX = 4_096  # in one claim, of all endpoints with batches
+BATCH_FLUSH_REQUESTS_MAX = 64  # batches whose results are written in one statement
+BATCH_UNWRITTEN_MAX = 20_000  # results of batches; beyond it nothing is claimed
+# the attempts of a batch share a row if their sequences are in the same range of so many
+BATCH_ATTEMPT_SPAN = 1_000
 CALLBACK_SCAN_INTERVAL_S = 1.0  # between searches for due deliveries while some are pending ...
 CALLBACK_REST_INTERVAL_S = 60.0  # ... and when none was pending for CALLBACK_REST_AFTER_S
 CALLBACK_REST_AFTER_S = 10.0  # a burst that pauses is still searched for every second
