@@ -31,8 +31,8 @@ REFUSED = {
     "DELETE /v1/endpoints/<endpoint>": "endpoint_in_use",
 }
 
-# Answers that tell of the whole hub, of the asking itself, or of the present minute.
 _USED = re.compile(rb'"used":\d+')  # of limits
+# Answers that tell of the whole hub, of the asking itself, or of the present minute.
 RESTLESS = (
     *("/v1/boot", "/v1/overview", "/v1/storage", "/v1/zones", "/v1/clients/<client>/listeners"),
     *("/v1/streams/<stream>/interest", "/v1/streams/<stream>/closure", "/v1/jobs"),
