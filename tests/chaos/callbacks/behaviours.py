@@ -27,8 +27,12 @@ async def slow(_request: web.BaseRequest, dice: random.Random) -> web.StreamResp
     return web.Response(status=200)
 
 
-async def hang(_request: web.BaseRequest, _dice: random.Random) -> web.StreamResponse | None:
-    await asyncio.sleep(HANG_S)
+async def hang(request: web.BaseRequest, _dice: random.Random) -> web.StreamResponse | None:
+    """Send nothing until the caller leaves."""
+    for _ in range(int(HANG_S / DRIP_S)):
+        await asyncio.sleep(DRIP_S)
+        if request.transport is None or request.transport.is_closing():
+            break
     return None
 
 

@@ -208,7 +208,7 @@ async def serve(file: IO[bytes], seed: int, port: int) -> None:
     arrival_file = ArrivalFile(file)
     sink = Sink(arrival_file, seed)
     server = web.Server(sink.handle, access_log=None, keepalive_timeout=75)
-    runner = web.ServerRunner(server)
+    runner = web.ServerRunner(server, shutdown_timeout=1.0)  # some receivers never answer
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, backlog=1024, reuse_address=True)
     await site.start()
