@@ -107,10 +107,10 @@ class HubUnderTest:
             self._hub.wait_end()
         (self.data / "hub.log").write_text(self.output())
 
-    def create_key(self, client: str, zone: str = "default") -> str:
+    def create_key(self, client: str) -> str:
         """Create a client with every grant by the hub's own command; return its key."""
         grants = [w for action in ("emit", "listen", "manage") for w in ("--grant", f"{action}:*")]
-        done = self.manage("createkey", client, "--zone", zone, *grants)
+        done = self.manage("createkey", client, *grants)
         done.check_returncode()
         return done.stdout.split()[-1]
 

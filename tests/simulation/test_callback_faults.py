@@ -14,8 +14,8 @@ import pytest_asyncio
 
 from tests.chaos.callbacks.harm import Plan
 from tests.chaos.callbacks.receivers import SinkProcess
-from tests.chaos.callbacks.sick import BEHAVING
 from tests.chaos.callbacks.rounds import rest, run_round
+from tests.chaos.callbacks.sick import BEHAVING
 from tests.chaos.callbacks.world import CallbackWorld
 from tests.chaos.exact.run import exact, scene_at
 

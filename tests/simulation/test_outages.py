@@ -23,7 +23,7 @@ DELIVERIES = 1_000
 EVENTS = 700  # to each of the endpoints of the backlog
 QUOTA_BYTES = 96 * 1024 * 1024  # partitions of 6 MiB
 GONE_SCHEDULE = [5, 60]
-PLAN = away.Plan(hours=26, per_hour=2, gone=40, schedule=GONE_SCHEDULE, step_s=1_800.0)
+PLAN = away.Plan(hours=26, events=20, gone=40, schedule=GONE_SCHEDULE, step_s=9_000.0, every_h=13)
 PATIENCE = pytest.mark.timeout(240)
 MODULE = pytest.mark.asyncio(loop_scope="module")
 pytestmark = [pytest.mark.slow, PATIENCE]
@@ -65,7 +65,7 @@ async def test_receivers_that_return_get_everything_and_those_that_do_not_are_re
     assert await away.judged(scene, found) == []
     assert found.requests["gone-parallel"] > 0
     assert "away-parallel" not in found.requests  # it refused every connection
-    assert found.pending[away.AWAY][-1] == 3 * PLAN.hours * PLAN.per_hour
+    assert found.pending[away.AWAY][-1] == 3 * 2 * PLAN.events
 
 
 @MODULE

@@ -21,7 +21,7 @@ from tests.chaos.until import NeverCame, until_true
 BULK, QUIET = "bulk", "quiet"  # with the backlog; the one whose requests are timed
 FAILS, WELL = Mood(status_500=1.0), Mood()
 ENDPOINTS = 20  # half of them ordered by a key
-# so that a partition has 512 MiB, and a client's backlog of 1,000,000, 700 MiB with its events, fits
+# so that a partition has 512 MiB, and a client's backlog of 1,000,000 fits: 700 MiB with its events
 QUOTA_BYTES = 8 * 1024**3
 CALLS_PER_S = 20.0
 P99_RATIO_MAX = 5.0
@@ -272,9 +272,7 @@ def show(found: Backlog) -> None:
     print(f"{'p99 of':<20}{'idle':>12}{'draining':>12}{'ratio':>8}")
     for name, idle in found.idle.items():
         beside = found.draining[name]
-        print(
-            f"{name:<20}{idle * 1000:>9.1f} ms{beside * 1000:>9.1f} ms{beside / idle:>8.2f}"
-        )
+        print(f"{name:<20}{idle * 1000:>9.1f} ms{beside * 1000:>9.1f} ms{beside / idle:>8.2f}")
     print(f"{'MiB of':<20}" + "".join(f"{moment:>12}" for moment in found.sizes))
     for name in TABLES:
         cells = "".join(f"{sizes[name] / 2**20:>12.2f}" for sizes in found.sizes.values())

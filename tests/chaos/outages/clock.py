@@ -33,6 +33,11 @@ SCHEMA: LiteralString = """
         AS 'SELECT pg_catalog.statement_timestamp() + by FROM test_clock.ahead';
     CREATE FUNCTION test_clock.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql
         AS 'SELECT pg_catalog.clock_timestamp() + by FROM test_clock.ahead';
+    -- Django writes CURRENT_TIMESTAMP, which is no function
+    CREATE FUNCTION test_clock.changed() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN NEW.changed_at := test_clock.now(); RETURN NEW; END';
+    CREATE TRIGGER test_clock BEFORE UPDATE OF changed_at ON endpoints
+        FOR EACH ROW EXECUTE FUNCTION test_clock.changed();
 """
 DEFAULTS: LiteralString = """
     SELECT format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT test_clock.now()',
@@ -41,11 +46,13 @@ DEFAULTS: LiteralString = """
       JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
       JOIN pg_class c ON c.oid = d.adrelid
      WHERE c.relnamespace = 'public'::regnamespace AND NOT c.relispartition
-       AND pg_get_expr(d.adbin, d.adrelid) ~ '^(now|transaction_timestamp|statement_timestamp)\\(\\)$'
+       AND pg_get_expr(d.adbin, d.adrelid)
+           ~ '^(CURRENT_TIMESTAMP|(now|transaction_timestamp|statement_timestamp)\\(\\))$'
 """
 END_SESSIONS: LiteralString = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-     WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+     WHERE datname = current_database() AND pid <> pg_backend_pid()
+       AND backend_type = 'client backend'
 """
 LOCK: LiteralString = """
     LOCK TABLE lanes, circuits, deliveries, callback_workers, forwarders, forwarding
@@ -54,7 +61,10 @@ LOCK: LiteralString = """
 STEP: tuple[LiteralString, ...] = (
     "UPDATE callback_workers SET last_seen_at = last_seen_at + %(step)s::interval",
     "UPDATE forwarders SET last_seen_at = last_seen_at + %(step)s::interval",
-    "UPDATE forwarding SET expires_at = expires_at + %(step)s::interval WHERE expires_at > clock_timestamp()",
+    """
+    UPDATE forwarding SET expires_at = expires_at + %(step)s::interval
+     WHERE expires_at > clock_timestamp()
+    """,
     "UPDATE circuits SET retry_at = retry_at + %(step)s::interval WHERE state = 'half_open'",
     """
     UPDATE deliveries d SET next_attempt_at = d.next_attempt_at + %(step)s::interval
@@ -71,7 +81,8 @@ STEP: tuple[LiteralString, ...] = (
        AND d.claim IS NOT NULL
     """,
     """
-    UPDATE lanes SET expires_at = expires_at + %(step)s::interval, due_at = due_at + %(step)s::interval
+    UPDATE lanes SET expires_at = expires_at + %(step)s::interval,
+                     due_at = due_at + %(step)s::interval
      WHERE expires_at > now()
     """,
     "UPDATE test_clock.ahead SET by = by + %(step)s::interval",
@@ -95,7 +106,8 @@ DUE: LiteralString = """
          WHERE e.id = ANY (%(endpoints)s) AND e.enabled
     ), next AS (
         SELECT state = 'half_open' OR claimed AS busy,
-               CASE WHEN state = 'open' THEN greatest(due_at, retry_at) ELSE due_at END AS at
+               CASE WHEN state = 'open' AND due_at IS NOT NULL THEN greatest(due_at, retry_at)
+                    ELSE due_at END AS at
           FROM one
     )
     SELECT COALESCE(bool_or(busy OR at <= now()), false) AS is_due,

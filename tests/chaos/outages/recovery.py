@@ -81,10 +81,8 @@ def recovery_wrong(found: Recovered, expected: int, ids: dict[str, int]) -> list
         one = found.runs[id]
         if one["state"] != "completed" or one["written"] != expected or one["missing"]:
             problems.append(f"the recovery of {name}: {one}")
-    for kind in ("endpoint.circuit_opened", "delivery.dead_lettered"):
-        if not found.types.get(kind):
-            problems.append(f"system has no {kind}")
-    return problems
+    kinds = ("endpoint.circuit_opened", "delivery.dead_lettered")
+    return problems + [f"system has no {kind}" for kind in kinds if not found.types.get(kind)]
 
 
 async def _post(scene: Scene, stream: str, path: str, body: dict[str, Any]) -> Any:

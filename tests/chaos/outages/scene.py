@@ -33,9 +33,10 @@ from tests.chaos.readers import close_quietly
 from tests.chaos.until import until, until_true
 
 CREW = Crew(web=2, forwarders=2, workers=2)
-OPERATOR = "operator"
+OPERATOR, CLIENT = "operator", "tenant"
 BATCH = 500  # events in a request that fills a backlog
 IN_FLIGHT = 4
+REPEATED = (429, 503)
 READY_S = 60.0
 FORWARD_S = 300.0  # until forwarders have written the deliveries of a backlog
 READ_S = 0.05
@@ -65,7 +66,7 @@ class Place(NamedTuple):
 
 
 class Scene:
-    """A hub with tenants. Open it with `Scene.open`. The traffic starts paused: `traffic.start()`."""
+    """A hub with tenants. Open it with `Scene.open`. Its traffic starts with `traffic.start()`."""
 
     def __init__(self, hub: HubUnderTest, journal: Journal, sink: SinkProcess, file: Path) -> None:
         self.hub = hub
@@ -102,9 +103,9 @@ class Scene:
             await asyncio.to_thread(scene.clock.install)
             await until_true(scene.is_ready, "the hub after its sessions were ended", READY_S)
             created = tenants(sink.absent_url)
-            await create_zones(hub, [tenant.stream for tenant in created])
+            keys = await create_zones(hub, [tenant.stream for tenant in created])
             for tenant in created:
-                await scene._add(stack, tenant)
+                await scene._add(stack, tenant, keys[tenant.stream])
             stack.push_async_callback(scene._end)
             scene._start(random.Random(seed))
             yield scene
@@ -118,8 +119,7 @@ class Scene:
         ):
             return response.status == 200
 
-    async def _add(self, stack: AsyncExitStack, tenant: Tenant) -> None:
-        key = await asyncio.to_thread(self.hub.create_key, "tenant", tenant.stream)
+    async def _add(self, stack: AsyncExitStack, tenant: Tenant, key: str) -> None:
         headers = {"Authorization": f"Bearer {key}"}
         http = await stack.enter_async_context(aiohttp.ClientSession(headers=headers))
         url = self.hub.url
@@ -176,9 +176,7 @@ class Scene:
             async with slots:
                 now = time.monotonic()
                 events = [event_of(name, at=now, with_id=True) for name in names]
-                await ask(
-                    place.http, "POST", f"{self.hub.url}/v1/streams/{stream}/events", events
-                )
+                await emit(place.http, f"{self.hub.url}/v1/streams/{stream}/events", events)
 
         await asyncio.gather(*map(send, range(first, first + count, BATCH)))
         await self.forwarded(stream)
@@ -216,8 +214,9 @@ class Scene:
 
     async def heads(self) -> dict[str, int]:
         """Return the last sequence of each tenant's stream."""
-        rows = await self.hub.rows("SELECT s.name, h.sequence FROM heads h JOIN streams s"
-                                   " ON s.id = h.stream_id WHERE s.zone_id IS NOT NULL")  # fmt: skip
+        rows = await self.hub.rows(
+            "SELECT s.name, h.sequence FROM heads h JOIN streams s ON s.id = h.stream_id"
+        )
         return {name: sequence for name, sequence in rows if name in self.places}
 
     async def missing(self, *streams: str) -> list[str]:
@@ -249,8 +248,20 @@ class Scene:
         return {name: percentile(seconds, 0.99) for name, seconds in found.items()}
 
 
-async def create_zones(hub: HubUnderTest, names: Sequence[str]) -> None:
-    """Create an operator, who creates the zones."""
+async def emit(http: aiohttp.ClientSession, url: str, events: list[dict[str, Any]]) -> None:
+    """Emit events with producer ids; repeat the request while the hub asks for it."""
+    while True:
+        async with http.post(url, json=events) as response:
+            if response.status not in REPEATED:
+                response.raise_for_status()
+                return
+            await asyncio.sleep(float(response.headers.get("Retry-After", 1)))
+
+
+async def create_zones(hub: HubUnderTest, names: Sequence[str]) -> dict[str, str]:
+    """Create an operator, who creates the zones, and in each a client with every grant; return the
+    clients' keys.
+    """
     password = secrets.token_urlsafe(12)
     words = ("createsuperuser", "--username", OPERATOR, "--email", "o@example.org")
     options = ("--skip-checks", "--no-input")
@@ -258,10 +269,17 @@ async def create_zones(hub: HubUnderTest, names: Sequence[str]) -> None:
         hub.manage, *words, *options, DJANGO_SUPERUSER_PASSWORD=password
     )
     made.check_returncode()
+    grants = [{"action": action, "streams": "*"} for action in ("emit", "listen", "manage")]
     jar = aiohttp.CookieJar(unsafe=True)  # loopback has no name
+    keys: dict[str, str] = {}
     async with aiohttp.ClientSession(cookie_jar=jar, headers={"Referer": hub.url}) as http:
         login = {"username": OPERATOR, "password": password}
         token = (await ask(http, "POST", f"{hub.url}/v1/session", login))["csrf_token"]
         http.headers["X-CSRFToken"] = token
         for name in names:
             await ask(http, "POST", f"{hub.url}/v1/zones", {"name": name})
+            clients, zone = f"{hub.url}/v1/clients", f"?zone={name}"
+            await ask(http, "POST", f"{clients}{zone}", {"name": CLIENT})
+            made_key = await ask(http, "POST", f"{clients}/{CLIENT}/keys{zone}", {"grants": grants})
+            keys[name] = made_key["key"]
+    return keys

@@ -178,10 +178,11 @@ def show(found: Storm, deliveries: int) -> None:
     )
     print(f"{'p99 of':<20}{'without':>10}{'failing':>10}{'ratio':>7}{'draining':>10}{'ratio':>7}")
     for name, seconds in found.without.items():
-        cells = [f"{seconds * 1000:>7.1f} ms"]
-        for beside in (found.failing[name], found.draining[name]):
-            cells.append(f"{beside * 1000:>7.1f} ms{beside / seconds:>7.2f}")
-        print(f"{name:<20}{''.join(cells)}")
+        cells = [
+            f"{beside[name] * 1000:>7.1f} ms{beside[name] / seconds:>7.2f}"
+            for beside in (found.failing, found.draining)
+        ]
+        print(f"{name:<20}{seconds * 1000:>7.1f} ms{''.join(cells)}")
 
 
 def plot(path: Path, found: Storm, deliveries: int) -> None:
