@@ -5,12 +5,14 @@ which Django's admin cannot show; the console does. Django module.
 from django.contrib import admin
 
 from delivery.models import (
+    BacklogCount,
     CallbackWorker,
     ComponentHeartbeat,
     EndpointThrottle,
     Forwarder,
     Forwarding,
     RetiredPartition,
+    WebProcess,
 )
 from eventhub.api.back_office import ReadOnly
 
@@ -35,6 +37,16 @@ class ComponentHeartbeatAdmin(ReadOnly):
 @admin.register(CallbackWorker)
 class CallbackWorkerAdmin(ReadOnly):
     list_display = ("id", "last_seen_at")
+
+
+@admin.register(WebProcess)
+class WebProcessAdmin(ReadOnly):
+    list_display = ("id", "last_seen_at")
+
+
+@admin.register(BacklogCount)
+class BacklogCountAdmin(ReadOnly):
+    list_display = ("client_id", "zone_id", "events", "bytes")
 
 
 @admin.register(EndpointThrottle)

@@ -157,7 +157,9 @@ class Delivery(models.Model):
     created_at = DateTimeField(db_default=TransactionNow())
     finished_at = DateTimeField(null=True)
     last_outcome = TextField(
-        null=True, db_comment="outcome of the last attempt if it failed, as in attempts"
+        null=True,
+        db_comment="outcome of the last attempt if it failed, as in attempts; withheld: a dead"
+        " letter that was never attempted",
     )
     last_status = IntegerField(null=True, db_comment="status of the last response, if any")
     resent_at = DateTimeField(
@@ -364,6 +366,41 @@ class EndpointThrottle(models.Model):
         return f"{self.endpoint_id}: {self.full_at}"
 
 
+class EndpointStatistics(models.Model):
+    """The attempts at an endpoint within a minute or an hour. Each attempt is counted in both rows,
+    at the time when its result was written.
+    """
+
+    pk = CompositePrimaryKey("step_s", "starts_at", "endpoint_id")
+    step_s = IntegerField(db_comment="60 or 3600")
+    starts_at = DateTimeField(db_comment="the start of the minute or hour")
+    endpoint = Reference(Endpoint)
+    delivered = BigIntegerField(db_default=0)
+    client_errors = BigIntegerField(db_default=0, db_comment="attempts answered with 4xx")
+    server_errors = BigIntegerField(db_default=0, db_comment="attempts answered with 5xx")
+    timeouts = BigIntegerField(db_default=0)
+    connection_errors = BigIntegerField(db_default=0)
+    other_failures = BigIntegerField(db_default=0)
+    durations = ArrayField(
+        IntegerField(),
+        db_default=[],
+        db_comment="attempts by their duration: a histogram of delivery/statistics/histogram.py",
+    )
+    latencies = ArrayField(
+        IntegerField(),
+        db_default=[],
+        db_comment="delivered events by the time from their append: the same",
+    )
+    pending = BigIntegerField(db_default=0, db_comment="the largest backlog that was counted")
+
+    storage = TableStorage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "endpoint_statistics"
+        verbose_name_plural = "endpoint statistics"
+        db_table_comment = "attempts at endpoints by minute and by hour"
+
+
 class Fanout(models.Model):
     """An event that matched so many endpoints that its deliveries are written in batches, in
     parallel with the stream's other events.
@@ -445,7 +482,7 @@ class EndpointLoss(models.Model):
 
 
 class Attempt(models.Model):
-    """One attempt of one delivery."""
+    """One attempt of one delivery, or of several deliveries that one request delivered together."""
 
     pk = CompositePrimaryKey("endpoint_id", "segment_id", "sequence", "attempted_at", "number")
     attempted_at = DateTimeField(db_comment="when the request was sent")
@@ -463,6 +500,12 @@ class Attempt(models.Model):
     request = TextField(db_comment="the request's headers, without the signature")
     response = TextField(
         db_comment="the response's headers and the start of its body, or the error"
+    )
+    sequences = ArrayField(
+        BigIntegerField(),
+        null=True,
+        db_comment="of a batch: the sequences of the deliveries with this attempt, ascending, of"
+        " which `sequence` is the first; null: one delivery",
     )
 
     storage = TableStorage(partition_by="RANGE (attempted_at)")
@@ -555,3 +598,59 @@ class RetiredPartition(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class WebProcess(models.Model):
+    """A web process with sockets, and its last heartbeat, without which they do not count."""
+
+    id = UUIDField(primary_key=True)
+    last_seen_at = DateTimeField()
+
+    storage = TableStorage(unlogged=True, parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "web_processes"
+        db_table_comment = "web processes with sockets"
+        verbose_name_plural = "web processes"
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class SocketCount(models.Model):
+    """The sockets of a client in a web process: websockets and listeners over HTTP. A crash of the
+    database empties the table, and the processes write it again.
+    """
+
+    pk = CompositePrimaryKey("zone_id", "client_id", "process_id")
+    zone_id = BigIntegerField()
+    client_id = BigIntegerField()
+    process_id = UUIDField(db_comment="the web process")
+    sockets = IntegerField()
+
+    storage = TableStorage(unlogged=True, parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "socket_counts"
+        db_table_comment = "sockets by client and web process"
+
+    def __str__(self) -> str:
+        return f"{self.client_id}: {self.sockets}"
+
+
+class BacklogCount(models.Model):
+    """The pending deliveries of a client when the backlogs were last counted."""
+
+    client_id = BigIntegerField(primary_key=True)
+    zone_id = BigIntegerField()
+    events = BigIntegerField()
+    bytes = BigIntegerField(db_comment="of the deliveries, their events included")
+
+    storage = TableStorage(unlogged=True, parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "backlog_counts"
+        db_table_comment = "pending deliveries by client, counted about once a second"
+
+    def __str__(self) -> str:
+        return f"{self.client_id}: {self.events}"

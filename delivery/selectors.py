@@ -3,7 +3,7 @@ Django module.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, LiteralString
 
 import orjson
 import psycopg
@@ -82,9 +82,23 @@ def find_delivery(*, actor: Actor, key: Sequence[int]) -> Delivery:
     """Return one delivery with its event and its newest attempts. Raises as `find_delivery_row`."""
     found = find_delivery_row(actor=actor, key=key)
     found.event = _event(actor, found)
-    attempts = Attempt.objects.filter(**_name_of(key)).order_by("-attempted_at", "-number")
+    attempts = _attempts(key).order_by("-attempted_at", "-number")
     found.attempt_log = attempts[: limits.PAGE_ITEMS_MAX]
     return found
+
+
+def _attempts(key: Sequence[int]) -> QuerySet[Attempt]:
+    """Return the attempts of a delivery: its own, and those of batches that it was delivered in,
+    which are stored under the first sequence of the batch in a range of BATCH_ATTEMPT_SPAN.
+    """
+    endpoint_id, _, segment_id, sequence = key
+    return Attempt.objects.filter(
+        Q(sequence=sequence) | Q(sequences__contains=[sequence]),
+        endpoint_id=endpoint_id,
+        segment_id=segment_id,
+        sequence__gte=sequence - sequence % limits.BATCH_ATTEMPT_SPAN,
+        sequence__lte=sequence,
+    )
 
 
 def find_delivery_row(*, actor: Actor, key: Sequence[int]) -> Delivery:
@@ -219,16 +233,16 @@ def overview(*, zone_id: int) -> dict[str, Any]:
         "count_max": limits.OVERVIEW_COUNT_MAX,
         "silent_s": limits.HEALTH_SILENT_S_MAX,
     }
-    [totals] = _read("totals", values)
-    [endpoints] = _read("endpoints", values)
-    [processes] = _read("processes", values)
-    pending = _read_in_time("pending", values) or {"pending": None, "due": None}
-    dead_lettered = _read_in_time("dead_lettered", values) or {"dead_lettered": None}
+    [totals] = _read(SQL["totals"], values)
+    [endpoints] = _read(SQL["endpoints"], values)
+    [processes] = _read(SQL["processes"], values)
+    pending = read_in_time(SQL["pending"], values) or {"pending": None, "due": None}
+    dead_lettered = read_in_time(SQL["dead_lettered"], values) or {"dead_lettered": None}
     return {
         **totals,
         "at": at_us,
         "version": VERSION,
-        "streams": _read("streams", values),
+        "streams": _read(SQL["streams"], values),
         "backlog": {**pending, **dead_lettered},
         "endpoints": endpoints,
         "processes": processes,
@@ -236,17 +250,17 @@ def overview(*, zone_id: int) -> dict[str, Any]:
     }
 
 
-def _read(name: str, values: dict[str, Any]) -> list[dict[str, Any]]:
-    return raw_connection().cursor(row_factory=dict_row).execute(SQL[name], values).fetchall()
+def _read(statement: LiteralString, values: dict[str, Any]) -> list[dict[str, Any]]:
+    return raw_connection().cursor(row_factory=dict_row).execute(statement, values).fetchall()
 
 
-def _read_in_time(name: str, values: dict[str, Any]) -> dict[str, Any] | None:
+def read_in_time(statement: LiteralString, values: dict[str, Any]) -> dict[str, Any] | None:
     """Return the only row of a statement, or None if it takes too long."""
     timeout = (f"{limits.OVERVIEW_COUNT_MS_MAX}ms",)
     try:
         with transaction.atomic():
             raw_connection().execute("SELECT set_config('statement_timeout', %s, true)", timeout)
-            [found] = _read(name, values)
+            [found] = _read(statement, values)
             raw_connection().execute("SET LOCAL statement_timeout = 0")  # not for the commit
             return found
     except psycopg.errors.QueryCanceled:

@@ -13,6 +13,7 @@ from delivery.recovery.api import (
     DeliverySkip,
     EndpointExamples,
 )
+from delivery.statistics.api import AttemptStatistics
 from delivery.tenant_limits.api import TenantLimits
 from eventhub.api.resource import LIST, LIST_AND_CREATE, ONE, PUT
 
@@ -31,6 +32,7 @@ urlpatterns = [
     path("replays/<str:replay>/pause", replays.ReplayPause.as_view(CREATE)),
     path("replays/<str:replay>/resume", replays.ReplayResume.as_view(CREATE)),
     path("replays/<str:replay>/cancel", replays.ReplayCancel.as_view(CREATE)),
+    path("endpoints/<str:endpoint>/statistics", AttemptStatistics.as_view(ONE)),
     path("endpoints/<str:endpoint>/examples", EndpointExamples.as_view(CREATE)),
     path("endpoints/<str:endpoint>/recover", replays.Recovery.as_view(CREATE)),
     path("endpoints/<str:endpoint>/recover/preview", replays.RecoveryPreview.as_view(CREATE)),

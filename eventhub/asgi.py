@@ -43,6 +43,7 @@ from delivery.listening.listener_recorder import recording_listeners  # noqa: E4
 from delivery.listening.reader_monitor import ReaderMonitor  # noqa: E402
 from delivery.listening.route_table import listen_routes  # noqa: E402
 from delivery.listening.services import ListenerServices  # noqa: E402
+from delivery.listening.socket_places import counting_sockets  # noqa: E402
 from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
 from registrations.bulk.operations import BULK_ROUTES  # noqa: E402
 from registrations.explain.operations import EXPLAIN_ROUTES  # noqa: E402
@@ -75,7 +76,9 @@ class Application:
 
     async def _open(self) -> None:
         hub = await self._closing.enter_async_context(open_hub(read_env()))
-        monitor = ReaderMonitor(hub.authorizer)
+        counting = counting_sockets(hub.env.database_url)
+        places = await self._closing.enter_async_context(counting)
+        monitor = ReaderMonitor(hub.authorizer, places)
         monitoring = asyncio.create_task(run_forever("reader monitor", monitor.run))
         self._closing.callback(monitoring.cancel)
         if hub.env.redis_url:

@@ -18,6 +18,7 @@ from delivery.deletion import DataStores, Deletion
 from delivery.health.heartbeat import HeartbeatWriter
 from delivery.partitions.retire import run_retirement
 from delivery.recovery.task import ReplayExecutor
+from delivery.statistics import counting
 from eventhub.base import limits, logs
 from eventhub.base.broker import (
     ARCHIVE,
@@ -128,10 +129,13 @@ def retire() -> None:
     asyncio.run(run_retirement(env.database_direct_url, env.archive_url))
 
 
-@app.task(name="delivery.forget_lanes", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
-def forget_lanes() -> None:
-    """Delete the rows of ordered lanes that have been unused for long."""
-    asyncio.run(claims.forget_lanes(read_env().database_url))
+@app.task(name="delivery.delete_leftovers", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
+def delete_leftovers() -> None:
+    """Delete rows of ordered lanes that have been unused for long, rows of deleted endpoints that
+    nothing reads any more, and statistics of endpoints that are older than what is shown.
+    """
+    asyncio.run(claims.delete_leftovers(read_env().database_url))
+    asyncio.run(counting.forget(read_env().database_url))
 
 
 @app.task(name="registrations.purge_versions", waits=True, max_retries=None)  # type: ignore[untyped-decorator]

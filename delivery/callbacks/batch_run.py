@@ -8,21 +8,23 @@ from typing import NamedTuple
 from delivery.callbacks.batches import BatchSize, count_for_batch, event_results
 from delivery.callbacks.claims import LaneKey
 from delivery.callbacks.post import CallbackTarget, PostResult
-from delivery.callbacks.prepared import PreparedDelivery
-from delivery.callbacks.results import AttemptRecord
+from delivery.callbacks.prepared import GroupedDelivery, PreparedDelivery
+from delivery.callbacks.results import AttemptRecord, DeliveredBatch, DeliveryPart
 from delivery.callbacks.retry import AttemptOutcome, RetryDecision
+
+BatchDelivery = PreparedDelivery | GroupedDelivery
 
 
 class BatchEvent(NamedTuple):
     """An event of a batch: its delivery with its id, and its JSON."""
 
-    delivery: PreparedDelivery
+    delivery: BatchDelivery
     message: str
     element: bytes
 
     @property
     def attempts(self) -> int:
-        return self.delivery.claimed.attempts
+        return self.delivery.attempts
 
 
 class BatchRun:
@@ -32,78 +34,91 @@ class BatchRun:
     """
 
     def __init__(
-        self, deliveries: Sequence[PreparedDelivery], size: BatchSize, *, ordered: bool
+        self, deliveries: Sequence[BatchDelivery], size: BatchSize, *, ordered: bool
     ) -> None:
         self.left = list(deliveries)
         self.size = size
         self.target: CallbackTarget = deliveries[0].target
-        self.endpoint_id = deliveries[0].claimed.endpoint_id
-        self.lanes = (
-            {(each.claimed.lane, each.claimed.token) for each in deliveries} if ordered else set()
-        )
+        self.endpoint_id = deliveries[0].part.endpoint_id
+        self.lanes = {_held(each) for each in deliveries} if ordered else set()
         self._ordered = ordered
         self._closed: set[LaneKey] = set()
-        self._returned: list[PreparedDelivery] = []
+        self._returned: list[BatchDelivery] = []
+        self._waiting = False  # some that were chosen wait for others of their lane
 
     @property
-    def unposted(self) -> list[PreparedDelivery]:
+    def unposted(self) -> list[BatchDelivery]:
         """The deliveries whose claims are to be given back."""
         return self._returned + self.left
 
-    def take(self, chosen: Callable[[PreparedDelivery], bool]) -> list[PreparedDelivery]:
+    def take(self, chosen: Callable[[BatchDelivery], bool]) -> list[PreparedDelivery]:
         """Remove and return the first of the deliveries that are chosen and not in closed lanes.
 
         In a lane, one that is chosen has to wait for those before it.
         """
-        taken, left, waits = [], [], set(self._closed)
+        self._waiting = any(map(chosen, self.left))
+        if not self._waiting:
+            return []
+        taken: list[PreparedDelivery] = []
+        left: list[BatchDelivery] = []
+        waits = set(self._closed)
         for each in self.left:
-            if chosen(each) and not (self._ordered and each.claimed.lane in waits):
-                taken.append(each)
+            lane = _held(each)[0] if self._ordered else None
+            if chosen(each) and lane not in waits:
+                taken.append(each.prepared())
             else:
                 left.append(each)
-            waits.add(each.claimed.lane)
+            if lane is not None:
+                waits.add(lane)
         self.left = left
         return taken
 
-    def next(self, is_expired: Callable[[PreparedDelivery], bool]) -> list[BatchEvent]:
+    def next(self, is_unpostable: Callable[[BatchDelivery], bool]) -> list[BatchEvent]:
         """Remove and return the events of the next batch; none if all lanes are closed. It ends
         before one that cannot be sent, which is taken once it is the first of its lane.
         """
-        closed = [each for each in self.left if self.is_closed(each)]
-        self._returned += closed
-        if closed:
+        if self._closed:
+            self._returned += [each for each in self.left if self.is_closed(each)]
             self.left = [each for each in self.left if not self.is_closed(each)]
         readable: list[BatchEvent] = []
         for each in self.left[: self.size.events_max]:
-            body = each.content.body
-            if body is None or is_expired(each):
+            if (self._waiting and is_unpostable(each)) or each.body is None:
                 break
-            readable.append(BatchEvent(each, each.message, each.element(body)))
+            message = each.message
+            readable.append(BatchEvent(each, message, each.element(each.body, message)))
         count = count_for_batch(readable, self.size) if readable else 0
         self.left = self.left[count:]
         return readable[:count]
 
-    def close(self, delivery: PreparedDelivery, decision: RetryDecision) -> None:
+    def close(self, delivery: BatchDelivery, decision: RetryDecision) -> None:
         """Close the lane of a delivery that will be attempted again."""
         if self._ordered and decision.state == "pending":
-            self._closed.add(delivery.claimed.lane)
+            self._closed.add(_held(delivery)[0])
 
-    def is_closed(self, delivery: PreparedDelivery) -> bool:
-        return self._ordered and delivery.claimed.lane in self._closed
+    def is_closed(self, delivery: BatchDelivery) -> bool:
+        return bool(self._closed) and _held(delivery)[0] in self._closed
 
     def return_all(self, events: Iterable[BatchEvent]) -> None:
         """Return deliveries that count as not posted."""
         self._returned += [event.delivery for event in events]
 
 
-def read_answer(posted: PostResult) -> tuple[PostResult, Mapping[str, AttemptOutcome]]:
+def _held(delivery: BatchDelivery) -> tuple[LaneKey, str]:
+    """Return the lane of an ordered delivery, and the token under which it is held."""
+    claimed = delivery.prepared().claimed
+    return claimed.lane, claimed.token
+
+
+def read_answer(
+    posted: PostResult, batch: Sequence[BatchEvent]
+) -> tuple[PostResult, Mapping[str, AttemptOutcome]]:
     """Return the result of a batch and the failures of its events, by the ids of their deliveries.
-    If the answer has results that cannot be read, the request has failed.
+    If the answer cannot be read, it may name failed events: the request has failed.
     """
     if posted.outcome.code != "delivered":
         return posted, {}
     try:
-        return posted, event_results(posted.answer)
+        return posted, event_results(posted.answer, {event.message for event in batch})
     except ValueError:
         return posted._replace(outcome=AttemptOutcome("protocol", posted.outcome.status)), {}
 
@@ -120,3 +135,14 @@ def attempt_of_event(
     status = attempt.response.partition("\n")[0]
     request = f"event {number + 1} of {len(batch)}, in the batch of {batch[0].message}"
     return own._replace(request=request, response=status)
+
+
+def delivered_batch(
+    events: Iterable[BatchEvent], attempt: AttemptRecord, latencies_ms: Mapping[float, int]
+) -> DeliveredBatch:
+    """Return the result of events that were delivered together."""
+    parts: dict[DeliveryPart, list[int]] = {}
+    for event in events:
+        parts.setdefault(event.delivery.part, []).append(event.delivery.sequence)
+    [endpoint_id, *_] = {part.endpoint_id for part in parts}
+    return DeliveredBatch(endpoint_id, parts, attempt, latencies_ms)

@@ -5,7 +5,7 @@ After a failed request, half as many events are sent together, and so on: the on
 cannot take is alone in the end, and the others are delivered.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
@@ -15,8 +15,12 @@ from delivery.callbacks.body import RequestContent
 from delivery.callbacks.retry import AttemptOutcome, outcome_of_status
 from eventhub.base import limits
 
-NATIVE = "content-type: application/json\r\n"
-CLOUDEVENTS = "content-type: application/cloudevents-batch+json; charset=utf-8\r\n"
+# the hub reads the answer, and decompresses nothing
+NATIVE = "content-type: application/json\r\naccept-encoding: identity\r\n"
+CLOUDEVENTS = (
+    "content-type: application/cloudevents-batch+json; charset=utf-8\r\n"
+    "accept-encoding: identity\r\n"
+)
 
 
 class BatchSize(NamedTuple):
@@ -40,7 +44,8 @@ def count_for_batch(events: Iterable[BatchElement], size: BatchSize) -> int:
     """Return how many of the first events are sent together: at least one."""
     count, bytes_left, most = 0, size.bytes_max, size.events_max
     for event in events:
-        most = min(most, max(1, size.events_max >> min(event.attempts, 10)))
+        if attempts := event.attempts:
+            most = min(most, max(1, size.events_max >> min(attempts, 10)))
         bytes_left -= len(event.element) + 1
         if count and (count >= most or bytes_left < 0):
             break
@@ -61,30 +66,42 @@ def batch_content(events: Sequence[BatchElement], size: BatchSize) -> RequestCon
     return RequestContent(NATIVE, b'{"batch":[%b]}' % joined, limits.BATCH_ANSWER_BYTES_MAX)
 
 
-def event_results(answer: bytes) -> Mapping[str, AttemptOutcome]:
+def event_results(answer: bytes | None, ids: Collection[str]) -> Mapping[str, AttemptOutcome]:
     """Return the failures that the answer to a batch names, by the ids of their deliveries. An
     event that the answer does not name is delivered, and so is one whose `status` is 2xx.
 
-    An answer without results names none. Raises ValueError for results that cannot be read.
+    An answer without results names none. Raises ValueError for results that cannot be read, and for
+    failures of other deliveries than those of the batch (`ids`): they may be of events that would
+    be taken for delivered.
     """
+    if answer is None:
+        raise ValueError("the answer is incomplete or compressed")
     if b'"results"' not in answer:
         return {}
     found = orjson.loads(answer)
     results = found.get("results") if isinstance(found, dict) else None
     if not isinstance(results, list):
         raise ValueError("the results are no list")  # noqa: TRY004 - the receiver's mistake
-    named = [each for each in results if isinstance(each, dict)]
-    outcomes = {each["id"]: _outcome(each) for each in named if isinstance(each.get("id"), str)}
-    return {id: outcome for id, outcome in outcomes.items() if outcome.code != "delivered"}
+    outcomes = [_result(each) for each in results]
+    failures = {id: outcome for id, outcome in outcomes if outcome.code != "delivered"}
+    if not failures.keys() <= set(ids):
+        raise ValueError("a failure is of no delivery of the batch")
+    return failures
 
 
-def _outcome(result: Mapping[str, Any]) -> AttemptOutcome:
-    """Return the outcome of one event: a `retry_after` alone asks for it again."""
+def _result(result: Any) -> tuple[str, AttemptOutcome]:
+    """Return the id of an event and its outcome: a `retry_after` alone asks for it again. Raises
+    ValueError.
+    """
+    if not isinstance(result, dict) or not isinstance(result.get("id"), str):
+        raise ValueError("a result has no id")  # noqa: TRY004
     status, retry_after_s = result.get("status"), result.get("retry_after")
-    if not isinstance(status, int) or not 100 <= status < 600:
+    if retry_after_s is not None and type(retry_after_s) not in (int, float):
+        raise ValueError("a retry_after is no number of seconds")
+    if status is None:
         status = 200 if retry_after_s is None else 503
-    if not isinstance(retry_after_s, int | float) or isinstance(retry_after_s, bool):
-        retry_after_s = None
-    elif retry_after_s < 0:
-        retry_after_s = 0
-    return AttemptOutcome(outcome_of_status(status), status, retry_after_s)
+    if type(status) is not int or not 100 <= status < 600:
+        raise ValueError("a status is no number of three digits")
+    if retry_after_s is not None:
+        retry_after_s = max(retry_after_s, 0)
+    return result["id"], AttemptOutcome(outcome_of_status(status), status, retry_after_s, True)

@@ -10,6 +10,7 @@ An endpoint whose event is no longer available receives a gap notice instead.
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, Protocol
 
 import orjson
@@ -26,6 +27,7 @@ from registrations.endpoints.circuit import OPERATIONAL_TYPES
 from registrations.endpoints.statements import Format
 from registrations.filters.report import ReportTemplate
 
+_time_text = lru_cache(maxsize=256)(time_text)  # events of one commit have the same time
 _OWN_DOMAIN = "eventhub"  # of the hub's own events
 EventKey = tuple[int, int, Format, ReportTemplate | None]  # segment id, sequence
 
@@ -111,16 +113,21 @@ class NativeBody(NamedTuple):
     def content(
         self, registrations: Sequence[int], bound: BoundVariables | None = None
     ) -> RequestContent:
-        matched = f"[{_registration_ids(registrations)}]"
-        if bound is not None:
-            matched += f',"bindings":{bindings_json(*bound)}'
-        body = b"%b%b%b" % (self.before, matched.encode(), self.after)
+        body = b"%b%b%b" % (self.before, self._matched(registrations, bound), self.after)
         return RequestContent("content-type: application/json\r\n", body)
 
     def element(
         self, message: str, registrations: Sequence[int], bound: BoundVariables | None = None
     ) -> bytes:
-        return b'{"id":"%b",%b' % (message.encode(), self.content(registrations, bound).body[1:])
+        matched = self._matched(registrations, bound)
+        return b'{"id":"%b",%b%b%b' % (message.encode(), self.before[1:], matched, self.after)
+
+    def _matched(self, registrations: Sequence[int], bound: BoundVariables | None) -> bytes:
+        """Return the list of registrations, and the bindings if there are any, as JSON."""
+        matched = f"[{_registration_ids(registrations)}]"
+        if bound is not None:
+            matched += f',"bindings":{bindings_json(*bound)}'
+        return matched.encode()
 
 
 class CloudBody(NamedTuple):
@@ -185,7 +192,7 @@ def event_body(format: Format, logged: LoggedEvent, report: ReportTemplate | Non
         event = report.derive(event)
     if format != "native":
         return _cloud_body(format, event, segment, sequence)._replace(facts=facts)
-    at = time_text(logged.appended_at_us)
+    at = _time_text(logged.appended_at_us)
     head = (
         f'{{"stream":{orjson.dumps(segment.stream).decode()},"segment":"{segment.segment}",'
         f'"sequence":{sequence},"appended_at":"{at}","registrations":'
@@ -220,6 +227,8 @@ def _cloud_body(format: Format, event: Event, segment: SegmentName, sequence: in
 
 
 def _registration_ids(registrations: Sequence[int]) -> str:
+    if len(registrations) == 1:
+        return str(registrations[0])
     return ",".join(map(str, registrations))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from delivery.callbacks.failures import INCONCLUSIVE, EndpointFailures, weight
-from delivery.callbacks.results import DeliveryResult
+from delivery.callbacks.results import DeliveredBatch, DeliveryResult
 from eventhub.base import limits, metrics
 from eventhub.base.logs import get_logger
 from eventhub.postgresql import queries
@@ -25,6 +25,15 @@ class _TakenProbe(NamedTuple):
 
     endpoint_id: int
     changed: bool
+
+
+class ExhaustPass(NamedTuple):
+    """What one pass of `exhaust_withheld` did: the deliveries that it marked, and the last endpoint
+    that it examined; None: it has examined all.
+    """
+
+    dead: int
+    after: int | None
 
 
 class _ExhaustedEndpoint(NamedTuple):
@@ -63,12 +72,16 @@ async def hasten(connection: Connection, endpoint_ids: Collection[int]) -> None:
 
 
 async def record_results(
-    connection: Connection, results: Sequence[DeliveryResult], failures: EndpointFailures
+    connection: Connection,
+    results: Sequence[DeliveryResult],
+    failures: EndpointFailures,
+    delivered: Sequence[DeliveredBatch] = (),
 ) -> bool:
     """Write what results say about their endpoints, and nothing for endpoints whose state is
     unchanged. Return True if some endpoint has recovered.
     """
     succeeded = {each.claimed.endpoint_id for each in results if each.outcome == "delivered"}
+    succeeded.update(each.endpoint_id for each in delivered)
     probed = {each.claimed.endpoint_id for each in results if each.claimed.probe}
     recovered = [each for each in succeeded if each in probed or failures.is_known_to_fail(each)]
     counts: Counter[int] = Counter()
@@ -120,29 +133,52 @@ def _failures(
     }  # fmt: skip
 
 
-async def exhaust_withheld(connection: Connection) -> int:
+async def exhaust_withheld(connection: Connection, after: int = 0) -> ExhaustPass:
     """Mark deliveries as dead letters that open circuits have withheld for as long as the schedules
-    of their endpoints take, a bounded number of each endpoint; return how many.
+    of their endpoints take. One pass examines a bounded number of endpoints, after the given one,
+    and ends early when it has marked a bounded number of deliveries.
     """
-    total_s = sum(limits.CALLBACK_RETRY_SCHEDULE_S)
-    bounds = {"total_s": total_s, "least_s": limits.CALLBACK_CIRCUIT_S_MAX}
+    endpoints_max = limits.CALLBACK_EXHAUST_ENDPOINTS_MAX
+    bounds = {
+        "total_s": sum(limits.CALLBACK_RETRY_SCHEDULE_S),
+        "least_s": limits.CALLBACK_CIRCUIT_S_MAX,
+        "after": after,
+        "endpoints_max": endpoints_max,
+    }
     found = await fetch_all(connection, _ExhaustedEndpoint, SQL["exhausted_endpoints"], bounds)
-    dead = 0
+    dead, statements = 0, limits.CALLBACK_EXHAUST_STATEMENTS_MAX
+    last: int | None = None
     for endpoint in found:
-        count = 0
-        values = {
-            "endpoint": endpoint.endpoint_id,
-            "total_s": endpoint.total_s,
-            "claim_s": limits.CALLBACK_CLAIM_S,
-            "deliveries_max": limits.CALLBACK_EXHAUST_DELIVERIES_MAX,
-        }
-        for _ in range(limits.CALLBACK_EXHAUST_STATEMENTS_MAX):
-            now: int = await fetch_value(connection, SQL["dead_letter_withheld"], values)
-            count += now
-            if now < limits.CALLBACK_EXHAUST_DELIVERIES_MAX:
-                break
-        if count:
-            log.warning("withheld_dead_lettered", endpoint=endpoint.endpoint_id, count=count)
+        count, statements = await _exhaust(connection, endpoint, statements)
         dead += count
+        last = endpoint.endpoint_id
+        if not statements:
+            break
+    else:
+        last = last if len(found) == endpoints_max else None
     metrics.CALLBACK_DEAD_LETTERED.inc(dead)
-    return dead
+    return ExhaustPass(dead, last)
+
+
+async def _exhaust(
+    connection: Connection, endpoint: _ExhaustedEndpoint, statements: int
+) -> tuple[int, int]:
+    """Mark withheld deliveries of an endpoint in at most so many full statements; return how many
+    deliveries, and how many statements are left.
+    """
+    values = {
+        "endpoint": endpoint.endpoint_id,
+        "total_s": endpoint.total_s,
+        "claim_s": limits.CALLBACK_CLAIM_S,
+        "deliveries_max": limits.CALLBACK_EXHAUST_DELIVERIES_MAX,
+    }
+    count = 0
+    while statements:
+        marked: int = await fetch_value(connection, SQL["dead_letter_withheld"], values)
+        count += marked
+        if marked < limits.CALLBACK_EXHAUST_DELIVERIES_MAX:
+            break
+        statements -= 1
+    if count:
+        log.warning("withheld_dead_lettered", endpoint=endpoint.endpoint_id, count=count)
+    return count, statements

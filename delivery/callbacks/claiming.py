@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from delivery.callbacks import claims
 from delivery.callbacks.circuits import hasten, return_probes, take_probes
+from delivery.callbacks.claimed_groups import ClaimedGroup, claim_groups
 from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneCounts, ScanResult
 from delivery.callbacks.load import Loader
 from delivery.callbacks.posting import DispatcherContext, Posting
-from delivery.callbacks.prepared import PreparedDelivery
+from delivery.callbacks.prepared import GroupedDelivery, PreparedDelivery, prepared_group
 from delivery.callbacks.rotation import Rotation
 from delivery.callbacks.throttles import Throttle, within_throttles
 from eventhub.base import limits, metrics
@@ -106,47 +107,68 @@ class Claiming:
         until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
         async with within_throttles(connection, due, allowed) as throttle:
             probes = await self._probes(connection, allowed)
-            expired = probes & self._posting.expired_probes
             requested = _deliveries(allowed, due, probes)
+            expired = probes & self._posting.expired_probes
             requested.update(dict.fromkeys(expired, limits.CALLBACK_LANE_DELIVERIES_MAX))
-            claimed = await self._claim_requested(connection, requested, probes)
-            throttle.use(_requests(claimed, due))
+            groups = await self._claim_requested(connection, requested, probes)
+            counts = _count(groups)
+            throttle.use(_requests(counts, due))
         self.is_throttled |= throttle.is_limiting
         if not requested:
             return bool(due) or found.last is not None
-        self._post(await self._prepare(connection, claimed, due, until_s), probes)
+        await self._post(connection, groups, due, probes, until_s)
         return (
-            len(claimed) >= sum(requested.values())
+            counts.total() >= sum(requested.values())
             or requested.keys() != due.keys()
             or found.last is not None
         )
 
     async def _claim_requested(
         self, connection: Connection, requested: dict[int, int], probes: frozenset[int]
-    ) -> list[Claimed]:
+    ) -> list[ClaimedGroup]:
         if not requested:
             return []
         token = self._heartbeat.token()
-        claimed = await claims.claim_parallel(connection, requested, token=token, probes=probes)
-        return await self._mark_probes(connection, claimed, probes)
+        groups = await claim_groups(connection, requested, token=token, probes=probes)
+        await self._return_unused(connection, probes - {each.endpoint_id for each in groups})
+        return groups
 
-    def _post(self, prepared: Sequence[PreparedDelivery], probes: frozenset[int]) -> None:
+    async def _post(
+        self,
+        connection: Connection,
+        groups: Sequence[ClaimedGroup],
+        due: dict[int, CallbackEndpoint],
+        probes: frozenset[int],
+        until_s: float,
+    ) -> None:
+        """Post claimed deliveries: batches of an endpoint by group, the others one by one."""
+        batched = [each for each in groups if _is_batched(each, due, probes)]
+        singly = [each for each in groups if not _is_batched(each, due, probes)]
+        claimed = _marked([each for group in singly for each in group.deliveries()], probes)
+        prepared = await self._prepare(connection, claimed, due, until_s)
+        members = await self._prepare_groups(connection, batched, due, until_s)
         probing: dict[int, list[PreparedDelivery]] = {}
-        batches: list[list[PreparedDelivery]] = []
         for delivery in prepared:
-            endpoint_id = delivery.claimed.endpoint_id
-            if endpoint_id in probes:
-                probing.setdefault(endpoint_id, []).append(delivery)
-            elif delivery.target.batch is not None:
-                batches.append([delivery])
+            if delivery.claimed.endpoint_id in probes:
+                probing.setdefault(delivery.claimed.endpoint_id, []).append(delivery)
             else:
                 self._posting.deliver(delivery)
         for found in probing.values():
             self._posting.probe(found)
-        self._post_batches(batches, ordered=False)
-        self._confirm(len(prepared))
+        for deliveries in members.values():
+            self._post_members(deliveries)
+        self._confirm(_count(groups).total())
 
-    def _post_batches(self, lanes: list[list[PreparedDelivery]], *, ordered: bool) -> None:
+    def _post_members(self, deliveries: list[GroupedDelivery]) -> None:
+        """Post an endpoint's deliveries, one batch of them in each request at a time."""
+        size = deliveries[0].target.batch
+        if size is not None:
+            deliveries.sort(key=_position)
+            for first in range(0, len(deliveries), size.events_max):
+                part = deliveries[first : first + size.events_max]
+                self._posting.deliver_batches(part, size, ordered=False)
+
+    def _post_lanes(self, lanes: list[list[PreparedDelivery]]) -> None:
         """Post lanes in batches, about one batch of an endpoint in each request at a time."""
         parts: dict[int, list[PreparedDelivery]] = {}
         for lane in lanes:
@@ -154,10 +176,10 @@ class Claiming:
             part = parts.setdefault(endpoint_id, [])
             part += lane
             if size is not None and len(part) >= size.events_max:
-                self._posting.deliver_batches(parts.pop(endpoint_id), size, ordered=ordered)
+                self._posting.deliver_batches(parts.pop(endpoint_id), size, ordered=True)
         for part in parts.values():
             if part[0].target.batch is not None:
-                self._posting.deliver_batches(part, part[0].target.batch, ordered=ordered)
+                self._posting.deliver_batches(part, part[0].target.batch, ordered=True)
 
     async def _claim_ordered(self, connection: Connection) -> bool:
         found, due, granted = await self._ordered_due(connection)
@@ -171,11 +193,13 @@ class Claiming:
             probes = await self._probes(connection, allowed)
             requested = _lanes(allowed, due, probes, throttle)
             taken = await self._take_lanes(connection, requested, probes)
-            throttle.use(_requests([each for lane in taken for each in lane], due))
+            claimed = Counter(each.endpoint_id for lane in taken for each in lane)
+            throttle.use(_requests(claimed, due))
         self.is_throttled |= throttle.is_limiting
         if not allowed:
             return bool(due) or found.last is not None
-        firsts = await self._mark_probes(connection, [lane[0] for lane in taken], probes)
+        await self._return_unused(connection, probes - {lane[0].endpoint_id for lane in taken})
+        firsts = _marked([lane[0] for lane in taken], probes)
         flat = [each for first, lane in zip(firsts, taken, strict=True)
                 for each in (first, *lane[1:])]  # fmt: skip
         prepared = iter(await self._prepare(connection, flat, due, until_s))
@@ -186,7 +210,7 @@ class Claiming:
                 batches.append(lane)
             else:
                 self._posting.deliver_lane(lane)
-        self._post_batches(batches, ordered=True)
+        self._post_lanes(batches)
         self._confirm(len(flat))
         return (
             len(taken) >= sum(each.lanes for each in requested.values())
@@ -224,16 +248,10 @@ class Claiming:
         await hasten(connection, [each for each, changed in probes.items() if changed])
         return frozenset(probes)
 
-    async def _mark_probes(
-        self, connection: Connection, claimed: list[Claimed], probes: frozenset[int]
-    ) -> list[Claimed]:
-        """Return the claims with probes marked; release the probes without a claim."""
-        if not probes:
-            return claimed
-        unused = probes - {each.endpoint_id for each in claimed}
-        if unused:
-            await return_probes(connection, unused)
-        return [each._replace(probe=each.endpoint_id in probes) for each in claimed]
+    async def _return_unused(self, connection: Connection, probes: frozenset[int]) -> None:
+        """Release the probes of endpoints of which nothing was claimed."""
+        if probes:
+            await return_probes(connection, probes)
 
     async def _prepare(
         self,
@@ -252,6 +270,55 @@ class Claiming:
             )
             for each, content in zip(claimed, contents, strict=True)
         ]
+
+    async def _prepare_groups(
+        self,
+        connection: Connection,
+        groups: Sequence[ClaimedGroup],
+        endpoints: dict[int, CallbackEndpoint],
+        until_s: float,
+    ) -> dict[int, list[GroupedDelivery]]:
+        """Return the claimed deliveries ready to be posted in batches, by endpoint. If this raises,
+        the claims are lost.
+        """
+        contents = await self._loader.load_groups(connection, groups, endpoints)
+        called = [endpoints[each] for each in {group.endpoint_id for group in groups}]
+        targets = await self._loader.targets(connection, called)
+        found: dict[int, list[GroupedDelivery]] = {}
+        for group, content in zip(groups, contents, strict=True):
+            endpoint_id = group.endpoint_id
+            found.setdefault(endpoint_id, []).extend(
+                prepared_group(
+                    group, endpoints[endpoint_id], targets[endpoint_id], content, until_s
+                )
+            )
+        return found
+
+
+def _is_batched(
+    group: ClaimedGroup, due: Mapping[int, CallbackEndpoint], probes: frozenset[int]
+) -> bool:
+    """Return whether the deliveries are posted in batches; a probe has one event."""
+    return due[group.endpoint_id].batch_events_max is not None and group.endpoint_id not in probes
+
+
+def _marked(claimed: Sequence[Claimed], probes: frozenset[int]) -> Sequence[Claimed]:
+    """Return the claims with probes marked."""
+    if not probes:
+        return claimed
+    return [each._replace(probe=each.endpoint_id in probes) for each in claimed]
+
+
+def _position(delivery: GroupedDelivery) -> tuple[int, int]:
+    return delivery.common.group.segment_id, delivery.sequence
+
+
+def _count(groups: Sequence[ClaimedGroup]) -> Counter[int]:
+    """Return the number of claimed deliveries by endpoint."""
+    counts: Counter[int] = Counter()
+    for group in groups:
+        counts[group.endpoint_id] += len(group.sequences)
+    return counts
 
 
 def _deliveries(
@@ -286,10 +353,9 @@ def _lanes(
     return requested
 
 
-def _requests(claimed: Sequence[Claimed], due: Mapping[int, CallbackEndpoint]) -> dict[int, int]:
+def _requests(claimed: Mapping[int, int], due: Mapping[int, CallbackEndpoint]) -> dict[int, int]:
     """Return how many requests the claimed deliveries of each endpoint take."""
-    counts = Counter(each.endpoint_id for each in claimed)
-    return {each: -(-count // due[each].events_per_request) for each, count in counts.items()}
+    return {each: -(-count // due[each].events_per_request) for each, count in claimed.items()}
 
 
 async def _cancel(connection: Connection, found: ScanResult) -> None:

@@ -17,10 +17,10 @@ from eventhub.postgresql import arrays, queries
 from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection, connect
 from eventhub.postgresql.rows import fetch_all, fetch_value
-from registrations.endpoints.statements import Format, Handshake, Signature
+from registrations.endpoints.statements import FILLED, Format, Handshake, Signature
 from registrations.filters.report import ReportTemplate, stored_report
 
-SQL = queries.load("delivery/sql/callbacks.sql")
+SQL = queries.load("delivery/sql/callbacks.sql", filled=FILLED)
 
 
 class LaneKey(NamedTuple):
@@ -114,6 +114,7 @@ class Claimed(NamedTuple):
     forced: bool  # posted even if the event has expired
     token: str
     probe: bool
+    is_repeat: bool = False  # it was requested again, or a replay wrote it
 
     @property
     def lane(self) -> LaneKey:
@@ -218,27 +219,6 @@ async def _scan(connection: Connection, statement: LiteralString, after: int) ->
     return ScanResult(due, deleted, failing, last, min(lingering, default=None))
 
 
-async def claim_parallel(
-    connection: Connection,
-    requested: Mapping[int, int],
-    *,
-    token: str = "",
-    probes: Collection[int] = (),
-) -> list[Claimed]:
-    """Claim due deliveries, for each endpoint at most the requested number; for endpoints
-    whose circuit is open only if they are among `probes`. The token must not have been used before.
-    """
-    token = token or str(uuid4())
-    values = {
-        "endpoints": int8_array([*requested]),
-        "counts": int8_array([*requested.values()]),
-        "probes": int8_array([*probes]),
-        "token": token,
-        "claim_s": limits.CALLBACK_CLAIM_S,
-    }
-    return await fetch_all(connection, Claimed, SQL["claim_parallel"], values, binary=True)
-
-
 async def claim_lanes(
     connection: Connection,
     requested: Mapping[int, LaneCounts],
@@ -247,7 +227,7 @@ async def claim_lanes(
     probes: Collection[int] = (),
 ) -> list[list[Claimed]]:
     """Take lanes that are due, for each endpoint at most the requested number, and claim their
-    oldest deliveries, each lane's in order. `token` and `probes` are as in `claim_parallel`.
+    oldest deliveries, each lane's in order. `token` and `probes` are as in `claim_groups`.
 
     Two statements are needed: the second reads the deliveries as they are once the lanes are held.
     """
@@ -318,14 +298,17 @@ async def cancel(connection: Connection, endpoint_id: int) -> int:
     return parallel.rowcount + ordered.rowcount
 
 
-async def forget_lanes(url: str) -> None:
-    """Delete the rows of lanes without deliveries that have been free for long. Raise what psycopg
+async def delete_leftovers(url: str) -> None:
+    """Delete lanes without deliveries that have been free for long, the throttles of endpoints
+    without limits, and the circuits and verifications of deleted endpoints. Raise what psycopg
     raises.
     """
-    connection = await connect(url, name="eventhub lanes")
+    connection = await connect(url, name="eventhub leftovers")
     async with connection:
-        await connection.execute(SQL["forget_lanes"], {"idle_s": limits.CALLBACK_LANE_IDLE_S})
-        await connection.execute(SQL["forget_throttles"])
+        await connection.execute(SQL["delete_idle_lanes"], {"idle_s": limits.CALLBACK_LANE_IDLE_S})
+        await connection.execute(SQL["delete_unused_throttles"])
+        await connection.execute(SQL["delete_circuits_of_deleted_endpoints"])
+        await connection.execute(SQL["delete_verifications_of_deleted_endpoints"])
 
 
 async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list[ClaimedEvent]:

@@ -1,4 +1,4 @@
-"""An HTTP/1.1 client for callbacks: POST only, without redirects, proxies or cookies, and with a
+"""An HTTP/1.1 client for callbacks: without redirects, proxies or cookies, and with a
 bounded read of the response. Connections are kept alive and reused. Plain module.
 
 A general client takes three times as long for each request, which is most of the cost of a
@@ -22,12 +22,15 @@ class MalformedResponse(Exception):
 
 
 class CallbackResponse(NamedTuple):
-    """A response. A body longer than the bound is truncated."""
+    """A response. `is_complete`: False if the body is longer than the bound, took too long, or
+    ended before its announced end; then its beginning is here.
+    """
 
     status: int
     reason: str
     headers: list[tuple[str, str]]
     body: bytes
+    is_complete: bool = True
 
     def header(self, name: str) -> str | None:
         """Return the first header of the given name (lower case), or None."""
@@ -97,7 +100,7 @@ class HttpConnection(asyncio.Protocol):
         self._transport = None
         self.reusable = False
         if self._head_done:
-            self._end(keep=False)
+            self._end(keep=False, complete=self._ends_with_connection())
         elif not self._head_bytes:
             self._fail(_Dropped("the connection was closed without a response"))
         else:
@@ -112,7 +115,9 @@ class HttpConnection(asyncio.Protocol):
             self._head_bytes += len(data)
         try:
             self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+        except httptools.HttpParserUpgrade:
+            self._fail(MalformedResponse("the response switches to another protocol"))
+        except httptools.HttpParserError as error:
             self._fail(MalformedResponse(str(error.__context__ or error)))
         if not self._head_done and self._head_bytes > limits.CALLBACK_HEADERS_BYTES_MAX:
             self._fail(MalformedResponse("the response's headers are too large"))
@@ -149,10 +154,15 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         if self._head_done:
-            self._end(keep=self._parser.should_keep_alive())
+            self._end(keep=self._parser.should_keep_alive(), complete=True)
         self._headers = []  # of an interim (1xx) response
 
-    def _end(self, *, keep: bool) -> None:
+    def _ends_with_connection(self) -> bool:
+        """Return whether the end of the connection is the end of the response."""
+        names = {name.lower() for name, _ in self._headers}
+        return names.isdisjoint({b"content-length", b"transfer-encoding"})
+
+    def _end(self, *, keep: bool, complete: bool = False) -> None:
         waiter, self._waiter = self._waiter, None
         if waiter is None:
             return
@@ -164,9 +174,9 @@ class HttpConnection(asyncio.Protocol):
         if not waiter.done():
             headers = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in self._headers]
             status = self._parser.get_status_code()
-            waiter.set_result(
-                CallbackResponse(status, self._reason.decode("latin-1"), headers, self._body)
-            )
+            reason = self._reason.decode("latin-1")
+            complete = complete and self._body_bytes <= self._answer_bytes_max
+            waiter.set_result(CallbackResponse(status, reason, headers, self._body, complete))
 
     def _fail(self, error: Exception) -> None:
         waiter, self._waiter = self._waiter, None
@@ -176,7 +186,7 @@ class HttpConnection(asyncio.Protocol):
 
 
 class HttpClient:
-    """Posts requests and keeps connections for reuse. The slots of the dispatcher bound their
+    """Sends requests and keeps connections for reuse. The slots of the dispatcher bound their
     number.
     """
 
@@ -188,7 +198,7 @@ class HttpClient:
         self._idle: dict[Origin, list[HttpConnection]] = {}
         self._swept_s = time.monotonic()
 
-    async def post(
+    async def send(
         self,
         origin: Origin,
         request: bytes,

@@ -179,7 +179,7 @@ class CallbackDispatcher:
             log.warning("callback_results_lost", reason=type(error).__name__)
 
     async def _end(self, connection: Connection) -> None:
-        await self._outbox.flush(connection)
+        await self._outbox.finish(connection)
         await self._heartbeat.free_unconfirmed(connection)
         await self._heartbeat.leave(connection)
 

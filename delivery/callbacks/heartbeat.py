@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, LiteralString, NamedTuple
 from uuid import UUID, uuid4
 
-from delivery.callbacks.claims import LaneKey
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
@@ -41,18 +40,14 @@ class _Heartbeat(NamedTuple):
 
 
 class _PageResult(NamedTuple):
-    """The changed rows of a page of endpoints. `after`: the last endpoint, if there may be more."""
+    """The changed rows of a page. `after`: the key of its last row, if there may be more."""
 
     changed: int
-    after: int | None
+    after: list[int] | None
 
 
-class _LanePage(NamedTuple):
-    """A page of lanes: how many were marked, and the last one, if there may be more."""
-
-    changed: int
-    after: int | None
-    after_lane: int | None
+_ENDPOINTS = ("after",)  # the parameters with the key of the last row of the page before
+_LANES = ("after", "after_lane")
 
 
 class WorkerHeartbeat:
@@ -162,49 +157,32 @@ class WorkerHeartbeat:
             "deliveries_max": 2 * limits.BATCH_EVENTS_MAX,
             "claim_s": limits.CALLBACK_CLAIM_S,
         }
-        freed = await self._for_all_endpoints(connection, SQL["free_parallel"], values)
+        freed = await self._for_all(connection, SQL["free_parallel"], _ENDPOINTS, values)
         lanes = await _free_lanes(connection, values)
         metrics.CALLBACK_FREED.inc(freed + lanes)
         return freed, lanes
 
-    async def _for_all_endpoints(
-        self, connection: Connection, statement: LiteralString, values: dict[str, Any]
+    async def _for_all(
+        self,
+        connection: Connection,
+        statement: LiteralString,
+        key: Sequence[str],
+        values: dict[str, Any],
     ) -> int:
         """Run a statement page by page, with heartbeats in between; return the rows changed."""
-        endpoints_max = limits.CALLBACK_SCAN_ENDPOINTS_MAX
         changed = 0
-        after: int | None = 0
+        after: Sequence[int] | None = [0] * len(key)
         while after is not None:
-            values_of_page = {**values, "after": after, "endpoints_max": endpoints_max}
+            own = dict(zip(key, after, strict=True))
+            bounds = {**values, **own, "rows_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX}
             with answered_within(connection, limits.CALLBACK_SILENT_S):
-                found = await fetch_one(connection, _PageResult, statement, values_of_page)
+                found = await fetch_one(connection, _PageResult, statement, bounds)
                 page = found or _PageResult(0, None)
                 if self._clock.monotonic_s() - self._beat_s > limits.CALLBACK_HEARTBEAT_S:
                     await self._beat(connection)
             after = page.after
             changed += page.changed
         return changed
-
-    async def _repair_lanes(self, connection: Connection) -> int:
-        """Mark the lanes whose rows are missing or wrong, page by page; return how many."""
-        after = LaneKey(0, 0)
-        marked = 0
-        while True:
-            values = {
-                "after": after.endpoint_id,
-                "after_lane": after.number,
-                "lanes_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
-            }
-            with answered_within(connection, limits.CALLBACK_SILENT_S):
-                page = await fetch_one(connection, _LanePage, SQL["repair_lanes"], values)
-                if self._clock.monotonic_s() - self._beat_s > limits.CALLBACK_HEARTBEAT_S:
-                    await self._beat(connection)
-            if page is None:
-                return marked
-            marked += page.changed
-            if page.after is None or page.after_lane is None:
-                return marked
-            after = LaneKey(page.after, page.after_lane)
 
     async def _repair_times(self, connection: Connection) -> None:
         """Free deliveries and lanes whose times lie further ahead than they can have been set."""
@@ -213,9 +191,9 @@ class WorkerHeartbeat:
             "claim_s": limits.CALLBACK_CLAIM_S,
             "deliveries_max": limits.CALLBACK_REPAIR_DELIVERIES_MAX,
         }
-        repaired = await self._for_all_endpoints(connection, SQL["repair_parallel"], values)
+        repaired = await self._for_all(connection, SQL["repair_parallel"], _ENDPOINTS, values)
         repaired += await _free_lanes(connection, {**values, "first": _NONE, "last": _NONE})
-        repaired += await self._repair_lanes(connection)
+        repaired += await self._for_all(connection, SQL["repair_lanes"], _LANES, {})
         now_s = self._clock.monotonic_s()
         pause_s = max(limits.CALLBACK_REPAIR_INTERVAL_S, _REPAIR_SHARE * (now_s - started_s))
         if repaired:

@@ -1,11 +1,7 @@
 """The data needed to post a delivery in addition to its row: the event's body, the segment's UUID
 and the endpoint's secrets. Each is read or built once and cached. SQL module.
-
-An event is read from its partition, or after it left that, from the log or the archive. An event
-that is no longer available becomes a gap notice.
 """
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -23,31 +19,25 @@ from delivery.callbacks.body import (
     event_body,
     gap_body,
 )
+from delivery.callbacks.claimed_groups import ClaimedGroup
 from delivery.callbacks.claims import Annotation, CallbackEndpoint, Claimed
+from delivery.callbacks.event_reader import EventBytes, EventName, EventReader, event_name
 from delivery.callbacks.post import CallbackTarget
 from delivery.callbacks.targets import target_of_endpoint
 from eventhub.base import limits
 from eventhub.base.clock import Clock
-from eventhub.base.errors import EventHubError, Gone, SegmentMismatch
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.log import ReadsArchive
-from eventhub.eventlog.read import ReadLimits, read
-from eventhub.eventlog.stored import ArchivedSegment, Cursor
 from eventhub.postgresql.arrays import int8_array
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import fetch_all
 from registrations.endpoints.sealed import load_secrets
 from registrations.endpoints.secrets import Keyring
+from registrations.endpoints.statements import Format
 from registrations.filters.report import ReportTemplate, merged_report
 
 log = get_logger(__name__)
 _UNKNOWN = SegmentName("", "")
-_Key = tuple[int, int]  # segment id, sequence
-
-
-class _EventBytes(NamedTuple):
-    appended_at_us: int
-    payload: bytes
 
 
 class LoadedContent(NamedTuple):
@@ -60,6 +50,17 @@ class LoadedContent(NamedTuple):
     segment: str
     variables: Mapping[int, str]
     is_visible: bool = True
+
+
+class LoadedGroup(NamedTuple):
+    """The content of a claimed group: as in `LoadedContent`, with the body of each delivery and
+    whether it is visible, in the order of the group's sequences.
+    """
+
+    segment: str
+    variables: Mapping[int, str]
+    bodies: Sequence[Body | None]
+    visible: Sequence[bool]
 
 
 class Loader:
@@ -76,7 +77,7 @@ class Loader:
     ) -> None:
         self._keyring = keyring
         self._sender = sender
-        self._archive = archive
+        self._reader = EventReader(archive)
         self._events = EventCache(
             limits.CALLBACK_EVENT_BYTES_CACHED_MAX,
             limits.CALLBACK_EVENT_CACHED_S_MAX,
@@ -130,12 +131,13 @@ class Loader:
         """
         await self._load_segments(connection, claimed)
         await self._load_annotations(connection, claimed)
-        found: list[Body | None] = [self._cached_body(each, endpoints) for each in claimed]
+        formats = {id: endpoints[id].body_format for id in {each.endpoint_id for each in claimed}}
+        found = [self._cached_body(each, formats[each.endpoint_id]) for each in claimed]
         missing = [each for each, body in zip(claimed, found, strict=True) if body is None]
         if missing:
-            events = await self._read(connection, missing)
+            events = await self._reader.read(connection, missing, self._segments)
             found = [
-                body or self._build_body(each, endpoints, events)
+                body or self._build_body(each, formats[each.endpoint_id], events)
                 for each, body in zip(claimed, found, strict=True)
             ]
         groups = await self._groups(connection, claimed, endpoints, found)
@@ -143,10 +145,76 @@ class Loader:
             LoadedContent(
                 body,
                 self._segment_of(each).segment,
-                self._variables(each),
+                self._variables(each) if each.version_ids else {},
                 body is None or _is_visible(body.facts, endpoints[each.endpoint_id], groups),
             )
             for each, body in zip(claimed, found, strict=True)
+        ]
+
+    async def load_groups(
+        self,
+        connection: Connection,
+        claimed: Sequence[ClaimedGroup],
+        endpoints: Mapping[int, CallbackEndpoint],
+    ) -> list[LoadedGroup]:
+        """Return the content of groups, as `load` does that of deliveries."""
+        await self._load_segments(connection, claimed)
+        await self._load_annotations(connection, claimed)
+        found = [self._cached_bodies(each, endpoints[each.endpoint_id]) for each in claimed]
+        missing = [
+            group.claimed(sequence)
+            for group, bodies in zip(claimed, found, strict=True)
+            for sequence, body in zip(group.sequences, bodies, strict=True)
+            if body is None
+        ]
+        if missing:
+            events = await self._reader.read(connection, missing, self._segments)
+            found = [
+                self._built_bodies(group, endpoints[group.endpoint_id], bodies, events)
+                for group, bodies in zip(claimed, found, strict=True)
+            ]
+        clients = {
+            endpoints[group.endpoint_id].client_id
+            for group, bodies in zip(claimed, found, strict=True)
+            if any(body is not None and body.facts.audience for body in bodies)
+        }
+        groups = await _load_groups(connection, clients) if clients else {}
+        return [
+            LoadedGroup(
+                self._segment_of(group).segment,
+                self._variables(group),
+                bodies,
+                [
+                    body is None or _is_visible(body.facts, endpoints[group.endpoint_id], groups)
+                    for body in bodies
+                ],
+            )
+            for group, bodies in zip(claimed, found, strict=True)
+        ]
+
+    def _cached_bodies(
+        self, group: ClaimedGroup, endpoint: CallbackEndpoint
+    ) -> Sequence[Body | None]:
+        """Return the bodies for which nothing has to be read."""
+        if group.gap_first is not None or group.payload is not None:
+            return [self._cached_body(each, endpoint.body_format) for each in group.deliveries()]
+        if not self._has_annotations(group):
+            return [None] * len(group.sequences)
+        get, segment_id, format = self._events.get, group.segment_id, endpoint.body_format
+        report = self._report(group)
+        return [get((segment_id, sequence, format, report)) for sequence in group.sequences]
+
+    def _built_bodies(
+        self,
+        group: ClaimedGroup,
+        endpoint: CallbackEndpoint,
+        bodies: Sequence[Body | None],
+        events: Mapping[EventName, EventBytes | GapNotice],
+    ) -> Sequence[Body | None]:
+        """Return the bodies with those that are missing built from what was read."""
+        return [
+            body or self._build_body(group.claimed(sequence), endpoint.body_format, events)
+            for sequence, body in zip(group.sequences, bodies, strict=True)
         ]
 
     async def _groups(
@@ -164,11 +232,11 @@ class Loader:
         }
         return await _load_groups(connection, clients) if clients else {}
 
-    def _cached_body(
-        self, claimed: Claimed, endpoints: Mapping[int, CallbackEndpoint]
-    ) -> Body | None:
+    def _cached_body(self, claimed: Claimed, format: Format) -> Body | None:
         """Return the body if nothing has to be read for it."""
-        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].body_format
+        if claimed.gap_first is None and claimed.payload is None and not claimed.version_ids:
+            return self._events.get((claimed.segment_id, claimed.sequence, format, None))
+        segment = self._segment_of(claimed)
         if claimed.gap_first is not None:
             resume: dict[str, str | int] = {
                 "segment": segment.segment,
@@ -182,16 +250,13 @@ class Loader:
         if claimed.payload is not None:
             whole = LoggedEvent(segment, claimed.sequence, claimed.created_at_us, claimed.payload)
             return event_body(format, whole, report)
-        return self._events.get((*_key(claimed), format, report))
+        return self._events.get((*event_name(claimed), format, report))
 
     def _build_body(
-        self,
-        claimed: Claimed,
-        endpoints: Mapping[int, CallbackEndpoint],
-        events: Mapping[_Key, _EventBytes | GapNotice],
+        self, claimed: Claimed, format: Format, events: Mapping[EventName, EventBytes | GapNotice]
     ) -> Body | None:
-        segment, format = self._segment_of(claimed), endpoints[claimed.endpoint_id].body_format
-        found = events.get(_key(claimed))
+        segment = self._segment_of(claimed)
+        found = events.get(event_name(claimed))
         if found is None:
             return None
         if isinstance(found, GapNotice):
@@ -199,77 +264,36 @@ class Loader:
         if not self._has_annotations(claimed):
             return None
         report = self._report(claimed)
-        key = (*_key(claimed), format, report)
+        key = (*event_name(claimed), format, report)
         body = self._events.get(key)
         if body is None:
             body = event_body(format, LoggedEvent(segment, claimed.sequence, *found), report)
             self._events.put(key, body)
         return body
 
-    async def _read(
-        self, connection: Connection, missing: Sequence[Claimed]
-    ) -> Mapping[_Key, _EventBytes | GapNotice]:
-        events: dict[_Key, _EventBytes | GapNotice] = {
-            (found.segment_id, found.sequence): _EventBytes(found.appended_at_us, found.payload)
-            for found in await claims.load_events(connection, missing)
-        }
-        elsewhere = {_key(each): each for each in missing if _key(each) not in events}
-        try:
-            async with asyncio.timeout(limits.CALLBACK_ARCHIVE_S_MAX):
-                for key, each in elsewhere.items():
-                    found = await self._read_log(connection, each)
-                    if found is not None:
-                        events[key] = found
-        except TimeoutError:
-            log.warning("callback_events_late", events=len(elsewhere))
-        return events
-
-    async def _read_log(
-        self, connection: Connection, claimed: Claimed
-    ) -> _EventBytes | GapNotice | None:
-        """Return the event, or the gap that it is in; None if neither is known at present."""
-        sequence = claimed.sequence
-        after = Cursor(self._segment_of(claimed).segment, sequence - 1)
-        try:
-            found = await read(connection, claimed.stream_id, after, ReadLimits(1, 1))
-            if isinstance(found, ArchivedSegment):
-                if self._archive is None:
-                    raise Gone
-                found = await asyncio.to_thread(self._archive.read, found, sequence - 1, 1, 1)
-            [stored] = found
-            return _EventBytes(stored.appended_at_us, stored.payload)
-        except (Gone, SegmentMismatch) as error:
-            cached = await claims.retained_bytes(connection, claimed)
-            if cached is not None:  # copied after the claim, before the event was removed
-                return _EventBytes(claimed.created_at_us, cached)
-            reason = await claims.removal_reason(connection, claimed.segment_id)
-            resume = error.details.get("resume") or after._replace(sequence=sequence)._asdict()
-            return GapNotice(sequence, sequence, resume, reason)
-        except EventHubError as error:
-            log.warning("callback_event_unreadable", error=error.code, at=claimed[:4])
-            return None
-
-    def _segment_of(self, claimed: Claimed) -> SegmentName:
+    def _segment_of(self, claimed: Claimed | ClaimedGroup) -> SegmentName:
         return self._segments.get(claimed.segment_id, _UNKNOWN)
 
-    def _has_annotations(self, claimed: Claimed) -> bool:
+    def _has_annotations(self, claimed: Claimed | ClaimedGroup) -> bool:
         """Return False if annotations are unknown: then nothing is sent rather than too much."""
         return all(id in self._annotations for id in claimed.version_ids or ())
 
-    def _report(self, claimed: Claimed) -> ReportTemplate | None:
+    def _report(self, claimed: Claimed | ClaimedGroup) -> ReportTemplate | None:
         """Return the merged report; None unless all registrations have one."""
         versions = [self._annotations[id] for id in claimed.version_ids or ()]
         if not versions or len(versions) < len(claimed.registrations):
             return None
         return merged_report(each.report for each in versions)
 
-    def _variables(self, claimed: Claimed) -> Mapping[int, str]:
+    def _variables(self, claimed: Claimed | ClaimedGroup) -> Mapping[int, str]:
         """Return the variables that are bound to the event, by registration."""
         versions = (self._annotations.get(id) for id in claimed.version_ids or ())
         return {each.registration: each.variable for each in versions if each and each.variable}
 
-    async def _load_annotations(self, connection: Connection, claimed: Sequence[Claimed]) -> None:
-        requested = {id for each in claimed for id in each.version_ids or ()}
+    async def _load_annotations(
+        self, connection: Connection, claimed: Sequence[Claimed | ClaimedGroup]
+    ) -> None:
+        requested = {id for each in claimed if each.version_ids for id in each.version_ids}
         if requested <= self._annotations.keys():
             return
         if len(self._annotations) + len(requested) > limits.CALLBACK_NAMES_CACHED_MAX:
@@ -280,7 +304,9 @@ class Loader:
         if len(found) < len(missing):
             log.warning("callback_reports_unknown", versions=sorted(missing - found.keys())[:10])
 
-    async def _load_segments(self, connection: Connection, claimed: Sequence[Claimed]) -> None:
+    async def _load_segments(
+        self, connection: Connection, claimed: Sequence[Claimed | ClaimedGroup]
+    ) -> None:
         missing = {each.segment_id for each in claimed} - self._segments.keys()
         if not missing:
             return
@@ -298,8 +324,9 @@ def _is_visible(
     """
     if facts.endpoint_id == endpoint.id:
         return False
-    own = groups.get(endpoint.client_id, frozenset())
-    return not facts.audience or not own.isdisjoint(facts.audience)
+    if not facts.audience:
+        return True
+    return not groups.get(endpoint.client_id, frozenset()).isdisjoint(facts.audience)
 
 
 def _batch_size(endpoint: CallbackEndpoint) -> BatchSize | None:
@@ -307,10 +334,6 @@ def _batch_size(endpoint: CallbackEndpoint) -> BatchSize | None:
     if events_max is None or bytes_max is None:
         return None
     return BatchSize(events_max, bytes_max, endpoint.format != "native")
-
-
-def _key(claimed: Claimed) -> _Key:
-    return claimed.segment_id, claimed.sequence
 
 
 class _GroupsRow(NamedTuple):

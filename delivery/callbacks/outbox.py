@@ -17,7 +17,13 @@ from delivery.callbacks import claims
 from delivery.callbacks.circuits import record_results, return_probes
 from delivery.callbacks.claims import Claimed, LaneKey
 from delivery.callbacks.failures import EndpointFailures
-from delivery.callbacks.results import DeliveryResult, write_results
+from delivery.callbacks.results import (
+    DeliveredBatch,
+    DeliveryResult,
+    write_delivered,
+    write_results,
+)
+from delivery.statistics.counting import AttemptCounter
 from eventhub.base import limits, metrics
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within
@@ -29,9 +35,12 @@ Disable = Callable[[Connection, int, str], Awaitable[object]]
 
 
 class _OutboxBatch(NamedTuple):
-    """A batch that is written in this order: a lane is freed only after its results are written."""
+    """What is written together, in this order: a lane is freed only after its results are
+    written.
+    """
 
     results: list[DeliveryResult]
+    delivered: list[DeliveredBatch]
     returned: list[Claimed]
     lanes: list[tuple[LaneKey, str]]
     probes: list[int]  # endpoint ids
@@ -61,13 +70,18 @@ class ResultOutbox:
         self._written = written
         self._writing = False
         self._more_due = more_due
-        self._batch = _OutboxBatch([], [], [], [])
+        self._batch = _OutboxBatch([], [], [], [], [])
+        self._attempts = AttemptCounter()
+        self._counted_s = time.monotonic()  # when the counts were written last
         self._some = asyncio.Event()
         self._many = asyncio.Event()
 
     @property
     def full(self) -> bool:
-        return len(self._batch.results) >= limits.CALLBACK_UNWRITTEN_MAX
+        return (
+            len(self._batch.results) >= limits.CALLBACK_UNWRITTEN_MAX
+            or sum(each.deliveries for each in self._batch.delivered) >= limits.BATCH_UNWRITTEN_MAX
+        )
 
     @property
     def empty(self) -> bool:
@@ -81,6 +95,11 @@ class ResultOutbox:
             self._some.set()
         if len(results) >= limits.CALLBACK_FLUSH_RESULTS_MAX:
             self._many.set()
+
+    def add_delivered(self, batch: DeliveredBatch) -> None:
+        """Take the results of deliveries that one request delivered."""
+        self._batch.delivered.append(batch)
+        self._some.set()
 
     def give_back(self, claimed: Claimed) -> None:
         """Release a claimed delivery that was not attempted, or whose attempt was interrupted."""
@@ -102,10 +121,24 @@ class ResultOutbox:
     async def run(self, connection: Connection) -> None:
         """Write until cancelled; raise what psycopg raises when the database is unavailable."""
         while True:
-            await self._some.wait()
+            if not await self._wait_for_some():
+                await self._write_counts(connection)
+                continue
             if not self._many.is_set():
                 await self._wait_for_many()
             await self.flush(connection)
+            if time.monotonic() - self._counted_s > limits.ENDPOINT_STATISTICS_INTERVAL_S:
+                await self._write_counts(connection)
+
+    async def _wait_for_some(self) -> bool:
+        """Wait for something to write; return False if only counts of attempts are due."""
+        most_s = None if self._attempts.empty else limits.ENDPOINT_STATISTICS_INTERVAL_S
+        try:
+            async with asyncio.timeout(most_s):
+                await self._some.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def _wait_for_many(self) -> None:
         try:
@@ -114,11 +147,16 @@ class ResultOutbox:
         except TimeoutError:
             pass
 
+    async def finish(self, connection: Connection) -> None:
+        """Write everything collected, and the counts of attempts."""
+        await self.flush(connection)
+        await self._write_counts(connection)
+
     async def flush(self, connection: Connection) -> None:
         """Write everything collected. What cannot be written is put back."""
         self._some.clear()
         self._many.clear()
-        batch, self._batch = self._batch, _OutboxBatch([], [], [], [])
+        batch, self._batch = self._batch, _OutboxBatch([], [], [], [], [])
         lanes, self._writing = bool(batch.lanes), True
         try:
             with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
@@ -130,12 +168,18 @@ class ResultOutbox:
 
     async def _write(self, connection: Connection, batch: _OutboxBatch) -> None:
         """Write a batch and remove from it what is written."""
-        while batch.results:
+        while batch.results or batch.delivered:
             part = batch.results[: limits.CALLBACK_FLUSH_RESULTS_MAX]
+            delivered = batch.delivered[: limits.BATCH_FLUSH_REQUESTS_MAX]
+            await _write_delivered(connection, delivered)
             await _write_part(connection, part)
-            if await record_results(connection, part, self._failures):
+            await _note_health(connection, part, delivered)
+            if await record_results(connection, part, self._failures, delivered):
                 self._more_due()
+            self._attempts.add(part)
+            self._attempts.add_delivered(delivered)
             del batch.results[: len(part)]
+            del batch.delivered[: len(delivered)]
             for endpoint_id in {r.claimed.endpoint_id for r in part if r.decision.disables}:
                 await self._disable(connection, endpoint_id, "gone")
         if batch.returned:
@@ -151,12 +195,26 @@ class ResultOutbox:
             if due:
                 self._more_due()
 
+    async def _write_counts(self, connection: Connection) -> None:
+        """Write the counts of attempts; results count without them as well."""
+        self._counted_s = time.monotonic()
+        if self._attempts.empty:
+            return
+        try:
+            with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+                await self._attempts.write(connection)
+        except CONNECTION_ERRORS:
+            raise
+        except psycopg.Error as error:
+            throttled.warning("endpoint_statistics_not_written", reason=type(error).__name__)
+
     def _put_back(self, batch: _OutboxBatch) -> None:
         if batch.empty:
             return
         since = self._batch
         self._batch = _OutboxBatch(
             batch.results + since.results,
+            batch.delivered + since.delivered,
             batch.returned + since.returned,
             batch.lanes + since.lanes,
             batch.probes + since.probes,
@@ -164,10 +222,34 @@ class ResultOutbox:
         self._some.set()
 
 
+async def _write_delivered(connection: Connection, batches: list[DeliveredBatch]) -> None:
+    """Write the results of batches in one statement, or of one batch after the other if that is
+    refused. A batch whose results are refused is dropped, and its claims expire.
+    """
+    if not batches:
+        return
+    try:
+        written = await write_delivered(connection, batches, time.monotonic())
+    except CONNECTION_ERRORS:
+        raise
+    except psycopg.Error as error:
+        if len(batches) > 1:
+            for each in batches:
+                await _write_delivered(connection, [each])
+            return
+        log.error("callback_result_refused", reason=str(error), at=[*batches[0].parts][:1])
+        return
+    count = sum(each.deliveries for each in batches)
+    metrics.CALLBACK_LATE_RESULTS.inc(count - written)
+    metrics.CALLBACK_ATTEMPTS.labels("delivered").inc(count)
+
+
 async def _write_part(connection: Connection, part: list[DeliveryResult]) -> None:
     """Write results in one statement, or one by one if that is refused. A single result that is
     refused is dropped, and its claim expires.
     """
+    if not part:
+        return
     try:
         written = await write_results(connection, part, time.monotonic())
     except CONNECTION_ERRORS:
@@ -179,7 +261,6 @@ async def _write_part(connection: Connection, part: list[DeliveryResult]) -> Non
             return
         log.error("callback_result_refused", reason=str(error), at=part[0].claimed[:4])
         return
-    await _note_health(connection, part)
     metrics.CALLBACK_LATE_RESULTS.inc(len(part) - written.results)
     metrics.CALLBACK_DEAD_LETTERED.inc(written.dead_lettered)
     states = Counter(each.decision.state for each in part if each.outcome is None)
@@ -190,14 +271,16 @@ async def _write_part(connection: Connection, part: list[DeliveryResult]) -> Non
             metrics.CALLBACK_ATTEMPTS.labels(outcome).inc(count)
 
 
-async def _note_health(connection: Connection, part: list[DeliveryResult]) -> None:
+async def _note_health(
+    connection: Connection, part: list[DeliveryResult], delivered: list[DeliveredBatch]
+) -> None:
     """Update the health of endpoints from their attempts; results count without it as well."""
     now_s = time.monotonic()
+    attempts = [(each.claimed.endpoint_id, each.attempt) for each in part]
+    attempts += [(each.endpoint_id, each.attempt) for each in delivered]
     notes = health.health_updates(
-        health.EndpointAttempt(
-            each.claimed.endpoint_id, attempt.outcome, attempt.status, attempt.age_us(now_s)
-        )
-        for each, attempt in ((result, result.attempt) for result in part)
+        health.EndpointAttempt(endpoint_id, attempt.outcome, attempt.status, attempt.age_us(now_s))
+        for endpoint_id, attempt in attempts
         if attempt is not None
     )
     try:

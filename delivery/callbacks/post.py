@@ -14,6 +14,7 @@ from delivery.callbacks.batches import BatchSize
 from delivery.callbacks.body import RequestContent
 from delivery.callbacks.client import CallbackResponse, HttpClient, MalformedResponse
 from delivery.callbacks.guard import AddressRefused, Origin
+from delivery.callbacks.recorded import recorded
 from delivery.callbacks.results import AttemptRecord
 from delivery.callbacks.retry import AttemptOutcome, outcome_of_status, read_retry_after
 from delivery.callbacks.signatures import Signer, sign
@@ -46,11 +47,13 @@ class CallbackTarget(NamedTuple):
 
 
 class PostResult(NamedTuple):
-    """The outcome of an attempt, the record that is stored of it, and the body of the answer."""
+    """The outcome of an attempt, the record that is stored of it, and the body of the answer; None
+    if there is none, or it was cut or compressed.
+    """
 
     outcome: AttemptOutcome
     attempt: AttemptRecord
-    answer: bytes = b""
+    answer: bytes | None = None
 
 
 def target_of(text: str, signers: Sequence[Signer], zone: str) -> CallbackTarget:
@@ -88,15 +91,17 @@ async def post(
     signature = sign(target.signers, message, timestamp_s, body)
     head = f"{target.head}{own}{target.headers}webhook-signature: {signature}\r\n\r\n"
     request = head.encode() + body
-    answer = b""
+    answer: bytes | None = None
     try:
-        response = await client.post(
+        response = await client.send(
             target.origin, request, content.answer_bytes_max, target.timeout_s
         )
-        outcome, response_text = _outcome_of(response), _response_text(response)
-        answer = response.body
+        outcome, response_text = _outcome_of(response), _response_text(response, target.secrets)
+        if response.is_complete and not response.header("content-encoding"):
+            answer = response.body
     except Exception as error:
-        outcome, response_text = AttemptOutcome(outcome_of_error(error)), error_text(error)
+        outcome = AttemptOutcome(outcome_of_error(error))
+        response_text = error_text(error, target.secrets)
     ended_s = time.monotonic()
     return PostResult(
         outcome,
@@ -107,7 +112,7 @@ async def post(
             int((ended_s - started_s) * 1_000),
             target.url,
             f"POST {target.path}\n{own}".replace("\r", "").rstrip(),
-            without_secrets(response_text, target.secrets),
+            response_text,
         ),
         answer,
     )
@@ -128,27 +133,15 @@ def _outcome_of(response: CallbackResponse) -> AttemptOutcome:
     return AttemptOutcome(outcome, response.status, retry_after_s)
 
 
-def _response_text(response: CallbackResponse) -> str:
-    """Return status, headers and the start of the body as text that PostgreSQL can store."""
+def _response_text(response: CallbackResponse, secrets: Sequence[str]) -> str:
+    """Return status, headers and the start of the body, as they are recorded."""
     lines = [f"{response.status} {response.reason}".rstrip()]
     lines += [f"{name}: {value}" for name, value in response.headers]
-    text = "\n".join(lines)[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX]
+    text = recorded("\n".join(lines)[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX], secrets)
     if response.body:
         body = response.body[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX]
-        text += "\n\n" + body.decode("utf-8", "replace")
-    return _storable(text)
-
-
-def without_secrets(text: str, secrets: Sequence[str]) -> str:
-    """Return what is recorded of a response that may repeat the request."""
-    for secret in secrets:
-        if len(secret) >= limits.CALLBACK_SECRET_CHARS_HIDDEN_MIN:
-            text = text.replace(secret, "(hidden)")
+        text += "\n\n" + recorded(body.decode("utf-8", "replace"), secrets)
     return text
-
-
-def _storable(text: str) -> str:
-    return text.replace("\0", "�")
 
 
 _OUTCOMES: tuple[tuple[type[Exception], str], ...] = (
@@ -171,9 +164,10 @@ def outcome_of_error(error: Exception) -> str:
     return "internal"
 
 
-def error_text(error: Exception) -> str:
+def error_text(error: Exception, secrets: Sequence[str]) -> str:
+    """Return what is recorded of an error."""
     text = str(error) or type(error).__name__
-    return _storable(text[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX])
+    return recorded(text[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX], secrets)
 
 
 def message_id(segment: str, sequence: int, endpoint_id: int) -> str:
@@ -182,4 +176,9 @@ def message_id(segment: str, sequence: int, endpoint_id: int) -> str:
 
     `segment` is a UUID in any form.
     """
-    return f"msg_{segment.replace('-', '')}_{sequence}_{endpoint_id}"
+    return message_format(segment, endpoint_id).format(sequence)
+
+
+def message_format(segment: str, endpoint_id: int) -> str:
+    """Return the ids of deliveries, with `{}` in place of the sequence."""
+    return f"msg_{segment.replace('-', '')}_{{}}_{endpoint_id}"

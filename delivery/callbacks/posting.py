@@ -3,17 +3,26 @@ work that claimed it, so one that hangs blocks nothing else. SQL module.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from random import Random
 from typing import Any, NamedTuple
 
-from delivery.callbacks.batch_run import BatchEvent, BatchRun, attempt_of_event, read_answer
+from delivery.callbacks.batch_run import (
+    BatchDelivery,
+    BatchEvent,
+    BatchRun,
+    attempt_of_event,
+    delivered_batch,
+    read_answer,
+)
 from delivery.callbacks.batches import BatchSize, batch_content, batch_id
 from delivery.callbacks.client import HttpClient
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
 from delivery.callbacks.outbox import ResultOutbox
+from delivery.callbacks.post import PostResult
 from delivery.callbacks.prepared import PreparedDelivery, post_to
 from delivery.callbacks.results import AttemptRecord, DeliveryResult
 from delivery.callbacks.retry import AttemptOutcome, RetryDecision, decide
@@ -79,7 +88,7 @@ class Posting:
         self._start(self._deliver_lane(deliveries))
 
     def deliver_batches(
-        self, deliveries: list[PreparedDelivery], size: BatchSize, *, ordered: bool
+        self, deliveries: Sequence[BatchDelivery], size: BatchSize, *, ordered: bool
     ) -> None:
         """Post deliveries of an endpoint in batches; ordered ones are those of whole lanes."""
         run = BatchRun(deliveries, size, ordered=ordered)
@@ -166,19 +175,28 @@ class Posting:
                 raise
         return self._record(delivery, attempted, attempt)
 
-    def _is_late(self, delivery: PreparedDelivery) -> bool:
+    def _is_late(self, delivery: BatchDelivery) -> bool:
         """Return True if the claim may not last as long as an attempt."""
         left_s = delivery.until_s - self._clock.monotonic_s()
         needed_s = delivery.timeout_s + limits.CALLBACK_TIMEOUT_S_MAX
         return left_s < needed_s or not self._heartbeat.is_alive
 
-    def _is_unsent(self, delivery: PreparedDelivery) -> bool:
+    def _is_unsent(self, delivery: BatchDelivery) -> bool:
         """Return True if the event is not to be sent any more."""
-        return self._is_expired(delivery) or not delivery.content.is_visible
+        return self._is_expired(delivery) or not delivery.is_visible
 
-    def _is_expired(self, delivery: PreparedDelivery) -> bool:
-        body = None if delivery.claimed.forced else delivery.content.body
-        return body is not None and 0 < body.facts.expires_at_us <= self._clock.now_us()
+    def _is_unpostable(self, delivery: BatchDelivery) -> bool:
+        """Return True if the event cannot be in a batch: it is not to be sent, or unreadable."""
+        body = delivery.body
+        if body is None or not delivery.is_visible:
+            return True
+        return body.facts.expires_at_us > 0 and self._is_expired(delivery)
+
+    def _is_expired(self, delivery: BatchDelivery) -> bool:
+        body = delivery.body
+        if body is None or not body.facts.expires_at_us or delivery.is_forced:
+            return False
+        return body.facts.expires_at_us <= self._clock.now_us()
 
     def _end(self, delivery: PreparedDelivery) -> RetryDecision:
         """End a delivery that is not to be sent."""
@@ -208,32 +226,44 @@ class Posting:
         claimed = delivery.claimed
         number = claimed.attempts - claimed.uncounted_attempts + 1
         decision = decide(attempted, number, self._random, delivery.endpoint.retry_schedule)
-        self._outbox.add(DeliveryResult(claimed, decision, attempt, is_request))
-        if decision.state == "delivered":
-            self._measure(delivery)
+        measured = self._latencies_ms([delivery]) if decision.state == "delivered" else {}
+        latency_ms = next(iter(measured), None)
+        self._outbox.add(DeliveryResult(claimed, decision, attempt, is_request, latency_ms))
         return decision
 
-    def _measure(self, delivery: PreparedDelivery) -> None:
-        body = delivery.content.body
-        if body is not None and body.facts.appended_at_us:
-            latency_us = self._clock.now_us() - body.facts.appended_at_us
-            metrics.CALLBACK_LATENCY.observe(latency_us / 1e6)
+    def _latencies_ms(self, deliveries: Iterable[BatchDelivery]) -> Mapping[float, int]:
+        """Return and record the times since the append of delivered events, each with the number of
+        events. Those that were sent again have none.
+        """
+        now_us = self._clock.now_us()
+        appended = Counter(
+            0 if each.body is None or each.is_repeat else each.body.facts.appended_at_us
+            for each in deliveries
+        )
+        del appended[0]  # a gap notice, or sent again
+        found: Counter[float] = Counter()
+        for appended_at_us, count in appended.items():
+            latency_us = max(now_us - appended_at_us, 0)
+            metrics.CALLBACK_LATENCY.observe_times(latency_us / 1e6, count)
+            found[latency_us / 1e3] += count
+        return found
 
     async def _deliver_batches(self, run: BatchRun) -> None:
         """Post deliveries in batches, one after the other, until a request fails."""
         try:
             while run.left and not self.stopping and not self._is_late(run.left[0]):
-                for delivery in run.take(self._is_unsent):
-                    self._end(delivery)
-                for delivery in run.take(PreparedDelivery.is_unreadable):
-                    posted = await delivery.post_once(self._client, self._tokens)
-                    run.close(delivery, self._record(delivery, *posted[:2]))
-                batch = run.next(self._is_unsent)
+                for delivery in run.take(self._is_unpostable):
+                    if self._is_unsent(delivery):
+                        self._end(delivery)
+                    else:  # nothing is posted either
+                        posted = await delivery.post_once(self._client, self._tokens)
+                        run.close(delivery, self._record(delivery, *posted[:2]))
+                batch = run.next(self._is_unpostable)
                 if batch and not await self._post_batch(batch, run):
                     break
         finally:
-            for delivery in run.unposted:
-                self._outbox.give_back(delivery.claimed)
+            for unposted in run.unposted:
+                self._outbox.give_back(unposted.prepared().claimed)
             for lane, token in run.lanes:
                 self._outbox.leave(lane, token)
             self._slots.release(run.endpoint_id)
@@ -246,20 +276,41 @@ class Posting:
             try:
                 content = batch_content(batch, run.size)
                 posted = await post_to(self._client, self._tokens, run.target, message, content)
-                posted, failures = read_answer(posted)
+                posted, failures = read_answer(posted, batch)
                 request.outcome = posted.outcome
             except asyncio.CancelledError:
                 run.return_all(batch)
                 raise
-        for number, event in enumerate(batch):
+        self._record_batch(batch, posted, failures, run)
+        return posted.outcome.code == "delivered"
+
+    def _record_batch(
+        self,
+        batch: list[BatchEvent],
+        posted: PostResult,
+        failures: Mapping[str, AttemptOutcome],
+        run: BatchRun,
+    ) -> None:
+        """Pass the results of a batch's events to the outbox: those that were delivered together,
+        the others one by one.
+        """
+        is_delivered = posted.outcome.code == "delivered"
+        delivered = batch if is_delivered and not failures else []
+        for number, event in enumerate([] if delivered else batch):
             if run.is_closed(event.delivery):
                 run.return_all([event])
                 continue
             outcome = failures.get(event.message, posted.outcome)
+            if outcome.code == "delivered":
+                delivered.append(event)
+                continue
             record = attempt_of_event(posted.attempt, outcome, number, batch)
-            decision = self._record(event.delivery, outcome, record, is_request=number == 0)
+            single = event.delivery.prepared()
+            decision = self._record(single, outcome, record, is_request=number == 0)
             run.close(event.delivery, decision)
-        return posted.outcome.code == "delivered"
+        if delivered:
+            latencies_ms = self._latencies_ms(event.delivery for event in delivered)
+            self._outbox.add_delivered(delivered_batch(delivered, posted.attempt, latencies_ms))
 
 
 class _Request:

@@ -1,13 +1,16 @@
-"""A claimed delivery with everything that posting it needs. SQL module."""
+"""Claimed deliveries with everything that posting them needs. SQL module."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from delivery.callbacks.body import Body, BoundVariables, RequestContent
+from delivery.callbacks.claimed_groups import ClaimedGroup
 from delivery.callbacks.claims import CallbackEndpoint, Claimed
 from delivery.callbacks.client import HttpClient
-from delivery.callbacks.load import LoadedContent
-from delivery.callbacks.post import CallbackTarget, PostResult, message_id, not_sent, post
+from delivery.callbacks.load import LoadedContent, LoadedGroup
+from delivery.callbacks.post import CallbackTarget, PostResult, message_format, not_sent, post
 from delivery.callbacks.post_with_token import post_with_token
+from delivery.callbacks.results import DeliveryPart
 from delivery.callbacks.tokens import TokenSource
 from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
@@ -26,11 +29,31 @@ class PreparedDelivery(NamedTuple):
 
     async def post_once(self, client: HttpClient, tokens: TokenSource) -> PostResult:
         """Make one attempt and return how it ended."""
-        body = self.content.body
+        body = self.body
         if body is None:
             return not_sent(self.target, "unreadable", "the event cannot be read at present")
         content = body.content(self.claimed.registrations, self._bound)
         return await post_to(client, tokens, self.target, self.message, content)
+
+    @property
+    def body(self) -> Body | None:
+        return self.content.body
+
+    @property
+    def is_visible(self) -> bool:
+        return self.content.is_visible
+
+    @property
+    def is_forced(self) -> bool:
+        return self.claimed.forced
+
+    @property
+    def is_repeat(self) -> bool:
+        return self.claimed.is_repeat
+
+    @property
+    def attempts(self) -> int:
+        return self.claimed.attempts
 
     @property
     def timeout_s(self) -> float:
@@ -40,26 +63,131 @@ class PreparedDelivery(NamedTuple):
     @property
     def message(self) -> str:
         """The id of the delivery."""
+        return _message_format(self.content.segment, self.claimed).format(self.claimed.sequence)
+
+    @property
+    def sequence(self) -> int:
+        return self.claimed.sequence
+
+    @property
+    def part(self) -> DeliveryPart:
+        """What its result has in common with those of others."""
         claimed = self.claimed
-        message = message_id(self.content.segment, claimed.sequence, claimed.endpoint_id)
-        if claimed.gap_first is not None:
-            message += "_gap"  # the event of that sequence may have been posted before
-        if claimed.message_number is not None:
-            message += f"_{claimed.message_number}"
-        return message
+        return DeliveryPart(
+            claimed.partition_id, claimed.endpoint_id, claimed.segment_id, claimed.token
+        )
 
-    def is_unreadable(self) -> bool:
-        return self.content.body is None
+    def prepared(self) -> "PreparedDelivery":
+        return self
 
-    def element(self, body: Body) -> bytes:
-        """Return the event as it is in a batch."""
-        return body.element(self.message, self.claimed.registrations, self._bound)
+    def element(self, body: Body, message: str) -> bytes:
+        """Return the event with the id of its delivery as it is in a batch."""
+        return body.element(message, self.claimed.registrations, self._bound)
 
     @property
     def _bound(self) -> BoundVariables | None:
         _, segment, variables, _ = self.content
-        cursor = Cursor(segment, self.claimed.sequence)
-        return BoundVariables(variables, cursor) if variables else None
+        return _bound(segment, variables, self.claimed.sequence)
+
+
+class PreparedGroup(NamedTuple):
+    """What the deliveries of a claimed group have in common. `segment`: the UUID; `variables`: as
+    in `LoadedContent`; `messages`: the ids of the deliveries, with `{}` in place of the sequence.
+    """
+
+    group: ClaimedGroup
+    endpoint: CallbackEndpoint
+    target: CallbackTarget
+    segment: str
+    variables: Mapping[int, str]
+    messages: str
+    part: DeliveryPart
+    until_s: float
+
+
+class GroupedDelivery(NamedTuple):
+    """A delivery of a claimed group, ready to be posted in a batch."""
+
+    common: PreparedGroup
+    sequence: int
+    body: Body | None
+    is_visible: bool
+
+    @property
+    def target(self) -> CallbackTarget:
+        return self.common.target
+
+    @property
+    def is_forced(self) -> bool:
+        return self.common.group.forced
+
+    @property
+    def is_repeat(self) -> bool:
+        return self.common.group.is_repeat
+
+    @property
+    def attempts(self) -> int:
+        return self.common.group.attempts
+
+    @property
+    def until_s(self) -> float:
+        return self.common.until_s
+
+    @property
+    def timeout_s(self) -> float:
+        return self.common.endpoint.timeout_s or limits.CALLBACK_TIMEOUT_S_MAX
+
+    @property
+    def message(self) -> str:
+        return self.common.messages.format(self.sequence)
+
+    @property
+    def part(self) -> DeliveryPart:
+        return self.common.part
+
+    def prepared(self) -> PreparedDelivery:
+        """Return the delivery on its own."""
+        group, endpoint, target, segment, variables, _, _, until_s = self.common
+        content = LoadedContent(self.body, segment, variables, self.is_visible)
+        return PreparedDelivery(group.claimed(self.sequence), endpoint, target, content, until_s)
+
+    def element(self, body: Body, message: str) -> bytes:
+        """Return the event with the id of its delivery as it is in a batch."""
+        common = self.common
+        if not common.variables:
+            return body.element(message, common.group.registrations)
+        bound = _bound(common.segment, common.variables, self.sequence)
+        return body.element(message, common.group.registrations, bound)
+
+
+def prepared_group(
+    group: ClaimedGroup,
+    endpoint: CallbackEndpoint,
+    target: CallbackTarget,
+    loaded: LoadedGroup,
+    until_s: float,
+) -> list[GroupedDelivery]:
+    """Return the deliveries of a group, ready to be posted in batches."""
+    part = DeliveryPart(group.partition_id, group.endpoint_id, group.segment_id, group.token)
+    messages = _message_format(loaded.segment, group)
+    common = PreparedGroup(
+        group, endpoint, target, loaded.segment, loaded.variables, messages, part, until_s
+    )
+    contents = zip(group.sequences, loaded.bodies, loaded.visible, strict=True)
+    return [GroupedDelivery(common, *each) for each in contents]
+
+
+def _message_format(segment: str, claimed: Claimed | ClaimedGroup) -> str:
+    found = message_format(segment, claimed.endpoint_id)
+    if claimed.gap_first is not None:
+        found += "_gap"  # the event of that sequence may have been posted before
+    if claimed.message_number is not None:
+        found += f"_{claimed.message_number}"
+    return found
+
+
+def _bound(segment: str, variables: Mapping[int, str], sequence: int) -> BoundVariables | None:
+    return BoundVariables(variables, Cursor(segment, sequence)) if variables else None
 
 
 async def post_to(

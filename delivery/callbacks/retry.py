@@ -24,12 +24,14 @@ class AttemptOutcome(NamedTuple):
     `code`: `delivered` (2xx), `redirect` (3xx), `status` (any other response), `timeout`,
     `refused_address`, `unknown_host`, `connection`, `tls`, `protocol` (malformed or too large),
     `token_unavailable` (OAuth 2.0), `unreadable` (the event, at present), `internal`.
-    `retry_after_s`: the Retry-After of the response.
+    `retry_after_s`: the Retry-After of the response. `of_event`: not of a request, but of one event
+    in a batch, which says nothing about the endpoint.
     """
 
     code: str
     status: int | None = None
     retry_after_s: float | None = None
+    of_event: bool = False
 
 
 class RetryDecision(NamedTuple):
@@ -56,7 +58,7 @@ def decide(
     if outcome.code == "delivered":
         return RetryDecision("delivered")
     pauses = limits.CALLBACK_RETRY_SCHEDULE_S if schedule is None else schedule
-    disables = outcome.status == 410
+    disables = outcome.status == 410 and not outcome.of_event
     retry_after_s = min(limits.CALLBACK_RETRY_AFTER_S_MAX, outcome.retry_after_s or 0.0)
     retry_after = math.ceil(retry_after_s) or None
     if number > len(pauses):

@@ -13,6 +13,7 @@ import psycopg
 
 from delivery.callbacks.client import HttpClient, MalformedResponse
 from delivery.callbacks.oauth2 import IssuedToken, TokenUnavailable, read_issued_token
+from delivery.callbacks.post import error_text
 from delivery.callbacks.token_request import TokenRequest
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
@@ -164,7 +165,7 @@ class TokenSource:
         """Request a token and store it, or the reason why there is none."""
         values: dict[str, Any] = {"endpoint": request.endpoint_id, "claim": claim}
         try:
-            response = await self._client.post(
+            response = await self._client.send(
                 request.origin, request.request, timeout_s=limits.OAUTH2_REQUEST_S_MAX
             )
             issued = read_issued_token(response)
@@ -218,7 +219,4 @@ def _used_s(issued: IssuedToken) -> float:
 
 def _reason(request: TokenRequest, error: Exception) -> str:
     """Return why there is no token, without the secrets that a response may repeat."""
-    text = str(error) or type(error).__name__
-    for secret in request.secrets:
-        text = text.replace(secret, "(hidden)")
-    return f"no access token from {request.url}: {text}".replace("\0", "\ufffd")
+    return f"no access token from {request.url}: {error_text(error, request.secrets)}"

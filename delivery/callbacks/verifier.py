@@ -8,8 +8,9 @@ a random value that the receiver returns. The statements are in registrations/sq
 
 import asyncio
 import json
-import secrets
 import time
+from collections.abc import Sequence
+from secrets import token_hex, token_urlsafe
 from typing import NamedTuple
 
 from delivery.callbacks.claims import CallbackEndpoint
@@ -17,13 +18,9 @@ from delivery.callbacks.client import CallbackResponse, HttpClient
 from delivery.callbacks.guard import Origin
 from delivery.callbacks.load import Loader
 from delivery.callbacks.oauth2 import TokenUnavailable
-from delivery.callbacks.post import (
-    CallbackTarget,
-    error_text,
-    outcome_of_error,
-    without_secrets,
-)
+from delivery.callbacks.post import CallbackTarget, error_text, outcome_of_error
 from delivery.callbacks.post_with_token import with_token
+from delivery.callbacks.recorded import recorded
 from delivery.callbacks.signatures import sign
 from delivery.callbacks.tokens import TokenSource
 from eventhub.base import limits
@@ -32,7 +29,7 @@ from eventhub.postgresql.rows import fetch_all
 from registrations.endpoints import statements
 from registrations.endpoints.statements import Handshake, VerificationResult
 
-_NAMED = 200  # characters of an answer in a result
+_QUOTED_CHARS_MAX = 200  # of an answer in a result
 
 
 class _Claimed(NamedTuple):
@@ -96,21 +93,21 @@ class EndpointVerifier:
             if target.oauth2 is not None:
                 target = with_token(target, await self._tokens.token(target.oauth2))
             ask = self._handshake if handshake == "cloudevents" else self._challenge
-            result = await ask(target, origin)
+            return await ask(target, origin)
         except TokenUnavailable as error:
             return VerificationResult("token_unavailable", None, str(error))
         except Exception as error:
-            return VerificationResult(outcome_of_error(error), None, error_text(error))
-        return result._replace(detail=without_secrets(result.detail, target.secrets))
+            detail = error_text(error, target.secrets)
+            return VerificationResult(outcome_of_error(error), None, detail)
 
     async def _handshake(self, target: CallbackTarget, origin: Origin) -> VerificationResult:
-        response = await self._client.post(origin, handshake_request(target))
-        return handshake_result(response, self._sender)
+        response = await self._client.send(origin, handshake_request(target))
+        return handshake_result(response, self._sender, target.secrets)
 
     async def _challenge(self, target: CallbackTarget, origin: Origin) -> VerificationResult:
-        value = secrets.token_urlsafe(24)
-        response = await self._client.post(origin, challenge_request(target, value))
-        return challenge_result(response, value)
+        value = token_urlsafe(24)
+        response = await self._client.send(origin, challenge_request(target, value))
+        return challenge_result(response, value, target.secrets)
 
 
 async def _ended(
@@ -135,16 +132,19 @@ def handshake_request(target: CallbackTarget) -> bytes:
     return f"{head}{own}{target.headers}\r\n".encode()
 
 
-def handshake_result(response: CallbackResponse, sender: str) -> VerificationResult:
+def handshake_result(
+    response: CallbackResponse, sender: str, secrets: Sequence[str]
+) -> VerificationResult:
     """Return what the answer to the OPTIONS request means. By the specification its status is no
-    consent, so only the headers count; an error status refuses all the same.
+    consent, so only the headers count; an error status refuses all the same. The result quotes the
+    answer without the secrets.
     """
     refused = _refusal(response)
     if refused is not None:
         return refused
     origin = (response.header("webhook-allowed-origin") or "").strip()
     if origin != "*" and origin.lower() != sender.lower():
-        said = f"it is {origin[:_NAMED]!r}" if origin else "it is missing"
+        said = f"it is {_quoted(origin, secrets)}" if origin else "it is missing"
         return _refused(
             response,
             f"The header WebHook-Allowed-Origin of the answer must be {sender!r} or '*'; {said}.",
@@ -156,7 +156,7 @@ def handshake_result(response: CallbackResponse, sender: str) -> VerificationRes
         return _refused(
             response,
             "The header WebHook-Allowed-Rate of the answer must be '*' or a number of requests per"
-            f" minute, at least 1; it is {rate[:_NAMED]!r}.",
+            f" minute, at least 1; it is {_quoted(rate, secrets)}.",
         )
     bound = int(rate) if int(rate) < limits.VERIFICATION_RATE_MAX else None
     return VerificationResult("verified", response.status, "", bound)
@@ -165,7 +165,7 @@ def handshake_result(response: CallbackResponse, sender: str) -> VerificationRes
 def challenge_request(target: CallbackTarget, value: str) -> bytes:
     """Return the POST request with a value to return, signed like a callback."""
     body = json.dumps({"type": "endpoint.challenge", "challenge": value}).encode()
-    message, timestamp_s = f"vrf_{secrets.token_hex(16)}", int(time.time())
+    message, timestamp_s = f"vrf_{token_hex(16)}", int(time.time())
     signature = sign(target.signers, message, timestamp_s, body)
     head = (
         f"{target.head}content-type: application/json\r\ncontent-length: {len(body)}\r\n"
@@ -175,8 +175,12 @@ def challenge_request(target: CallbackTarget, value: str) -> bytes:
     return head.encode() + body
 
 
-def challenge_result(response: CallbackResponse, value: str) -> VerificationResult:
-    """Return whether the answer has the value: as JSON in `challenge`, or as its whole body."""
+def challenge_result(
+    response: CallbackResponse, value: str, secrets: Sequence[str]
+) -> VerificationResult:
+    """Return whether the answer has the value: as JSON in `challenge`, or as its whole body. The
+    result quotes the answer without the secrets.
+    """
     refused = _refusal(response)
     if refused is not None:
         return refused
@@ -188,7 +192,7 @@ def challenge_result(response: CallbackResponse, value: str) -> VerificationResu
         given = text
     if given == value:
         return VerificationResult("verified", response.status)
-    said = f"it is {text[:_NAMED]!r}" if text else "it is empty"
+    said = f"it is {_quoted(text, secrets)}" if text else "it is empty"
     return _refused(
         response,
         f'The body of the answer must be the challenge, or {{"challenge": …}} with it; {said}.',
@@ -202,4 +206,8 @@ def _refusal(response: CallbackResponse) -> VerificationResult | None:
 
 
 def _refused(response: CallbackResponse, detail: str) -> VerificationResult:
-    return VerificationResult("refused", response.status, detail.replace("\0", "�"))
+    return VerificationResult("refused", response.status, detail)
+
+
+def _quoted(text: str, secrets: Sequence[str]) -> str:
+    return repr(recorded(text[:_QUOTED_CHARS_MAX], secrets))

@@ -7,7 +7,7 @@ partition: it would move on for ever (retire.py), so the backlog is bounded here
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from operator import add
 from typing import Any, NamedTuple
@@ -19,12 +19,14 @@ from delivery.callbacks.operational_events import announce_circuits, disable_fai
 from delivery.forward.bounds import (
     BacklogBounds,
     BacklogCut,
+    BacklogQuota,
     BacklogSettings,
     EndpointBacklog,
     bounds_of,
     cuts,
 )
 from delivery.forward.losses import announce_losses
+from delivery.statistics.counting import note_pending
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
@@ -53,18 +55,29 @@ class _EndpointCount(NamedTuple):
 
 
 class _Owner(NamedTuple):
-    """The client of an endpoint, and its status."""
+    """The client of an endpoint with its zone, and the endpoint's status."""
 
     id: int
     client_id: int
+    zone_id: int
     status: str  # of ENDPOINT_STATUSES
 
 
-class _DeadLetters(NamedTuple):
-    """The dead letters of the endpoints in a status."""
+class _Quota(NamedTuple):
+    """A quota of a backlog; `client_id` None: of the zone as a whole."""
 
-    status: str
+    zone_id: int
+    client_id: int | None
+    events: int | None
+    bytes: int | None
+
+
+class _DeadLetters(NamedTuple):
+    """The dead letters of an endpoint, and its status; None if it was deleted."""
+
+    endpoint_id: int
     deliveries: int
+    status: str | None
 
 
 class _Cutoff(NamedTuple):
@@ -83,23 +96,70 @@ class Backlog:
         self._clock = clock
         self._check_at_s = float("-inf")
         self._exhaust_at_s = float("-inf")
+        self._exhausted = 0  # the last endpoint of the search
+        self._dead_letters = DeadLetterCount()
+        self._count_at_s = float("-inf")
 
     async def check(self, connection: Connection, room: StorageBudget) -> None:
         """Enforce the bounds, if it is time, and announce losses. Raise what psycopg raises."""
         now_s = self._clock.monotonic_s()
         if now_s >= self._check_at_s:
             await connection.execute(SQL["settings"])
-            await enforce_bounds(connection, bounds_of(self._settings, room.capacity))
+            bounds = bounds_of(self._settings, room.capacity)
+            await enforce_bounds(connection, await with_quotas(connection, bounds))
             took_s = self._clock.monotonic_s() - now_s
             pause_s = min(limits.BACKLOG_CHECK_SHARE * took_s, limits.BACKLOG_CHECK_INTERVAL_S_MAX)
             self._check_at_s = now_s + took_s + max(pause_s, limits.BACKLOG_CHECK_INTERVAL_S)
         if now_s >= self._exhaust_at_s:
-            self._exhaust_at_s = now_s + limits.CALLBACK_EXHAUST_INTERVAL_S
-            await exhaust_withheld(connection)
-            await _measure_dead_letters(connection)
+            done = await exhaust_withheld(connection, self._exhausted)
+            self._exhausted = done.after or 0
+            if done.after is None:
+                self._exhaust_at_s = now_s + limits.CALLBACK_EXHAUST_INTERVAL_S
+        if now_s >= self._count_at_s and await self._dead_letters.count(connection):
+            self._count_at_s = now_s + limits.DEAD_LETTERS_COUNT_INTERVAL_S
         await disable_failing(connection)
         await announce_circuits(connection)
         await announce_losses(connection)
+
+
+class DeadLetterCount:
+    """The metric of dead letters, counted in passes: each continues after the endpoint at which the
+    last one ended.
+    """
+
+    def __init__(self) -> None:
+        self._after = 0
+        self._counts: Counter[str] = Counter()
+
+    async def count(self, connection: Connection) -> bool:
+        """Count the dead letters of a bounded number of endpoints; return True, and publish the
+        sums, when all are counted.
+        """
+        bounds = {
+            "after": self._after,
+            "endpoints_max": limits.DEAD_LETTERS_COUNT_ENDPOINTS_MAX,
+            "deliveries_max": limits.DEAD_LETTERS_COUNTED_MAX,
+        }
+        found = await fetch_all(connection, _DeadLetters, SQL["dead_letters"], bounds)
+        for each in found:
+            self._after = each.endpoint_id
+            if each.status is not None:
+                self._counts[each.status] += each.deliveries
+        if found:
+            return False
+        for status in metrics.ENDPOINT_STATUSES:
+            metrics.CALLBACK_DEAD.labels(status).set(self._counts[status])
+        self._after = 0
+        self._counts.clear()
+        return True
+
+
+async def with_quotas(connection: Connection, bounds: BacklogBounds) -> BacklogBounds:
+    """Return the bounds with the quotas that operators set for clients and zones."""
+    quotas = await fetch_all(connection, _Quota, SQL["quotas"])
+    clients = {q.client_id: BacklogQuota(q.events, q.bytes) for q in quotas if q.client_id}
+    zones = {q.zone_id: BacklogQuota(q.events, q.bytes) for q in quotas if not q.client_id}
+    return bounds._replace(client_quotas=clients, zone_quotas=zones)
 
 
 async def enforce_bounds(connection: Connection, bounds: BacklogBounds) -> int:
@@ -109,6 +169,8 @@ async def enforce_bounds(connection: Connection, bounds: BacklogBounds) -> int:
     backlogs = await _measure(connection, bounds.age_s)
     metrics.BACKLOG_EVENTS.set(sum(one.events for one in backlogs))
     metrics.BACKLOG_BYTES.set(sum(one.bytes for one in backlogs))
+    await note_pending(connection, {one.endpoint_id: one.events for one in backlogs})
+    await _store_counts(connection, backlogs)
     dropped = 0
     for cut in cuts(backlogs, bounds):
         dropped_now = await _drop(connection, cut, bounds.age_s)
@@ -134,15 +196,28 @@ async def _measure(connection: Connection, age_s: int) -> list[EndpointBacklog]:
     for status in metrics.ENDPOINT_STATUSES:
         metrics.CALLBACK_PENDING.labels(status).set(pending[status])
     return [
-        EndpointBacklog(client_id=owner.client_id, **backlogs[owner.id]._asdict())
+        EndpointBacklog(
+            client_id=owner.client_id, zone_id=owner.zone_id, **backlogs[owner.id]._asdict()
+        )
         for owner in owners
     ]
 
 
-async def _measure_dead_letters(connection: Connection) -> None:
-    found = dict(await fetch_all(connection, _DeadLetters, SQL["dead_letters"]))
-    for status in metrics.ENDPOINT_STATUSES:
-        metrics.CALLBACK_DEAD.labels(status).set(found.get(status, 0))
+async def _store_counts(connection: Connection, backlogs: Sequence[EndpointBacklog]) -> None:
+    """Store the backlog of each client, for those who read its limits (tenant_limits)."""
+    events: Counter[tuple[int, int]] = Counter()
+    sizes: Counter[tuple[int, int]] = Counter()
+    for one in backlogs:
+        client = one.zone_id, one.client_id
+        events[client] += one.events
+        sizes[client] += one.bytes
+    values = {
+        "zones": [zone_id for zone_id, _ in events],
+        "clients": [client_id for _, client_id in events],
+        "events": [*events.values()],
+        "bytes": [sizes[client] for client in events],
+    }
+    await connection.execute(SQL["store_counts"], values)
 
 
 async def _counted(

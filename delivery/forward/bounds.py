@@ -21,8 +21,17 @@ class BacklogSettings(NamedTuple):
     age_s: int = limits.BACKLOG_AGE_S_DEFAULT
 
 
+class BacklogQuota(NamedTuple):
+    """The quota of a client or a zone; None: none."""
+
+    events: int | None = None
+    bytes: int | None = None
+
+
 class BacklogBounds(NamedTuple):
-    """The bounds of pending deliveries; `hub_bytes` None: unbounded."""
+    """The bounds of pending deliveries; `hub_bytes` None: unbounded. Quotas are by client and by
+    zone.
+    """
 
     endpoint_events: int
     endpoint_bytes: int
@@ -30,11 +39,27 @@ class BacklogBounds(NamedTuple):
     client_bytes: int
     hub_bytes: int | None
     age_s: int
+    client_quotas: Mapping[int, BacklogQuota] = {}
+    zone_quotas: Mapping[int, BacklogQuota] = {}
+
+    def of_client(self, client_id: int) -> BacklogQuota:
+        """Return the bounds of all endpoints of a client."""
+        quota = self.client_quotas.get(client_id, _NO_QUOTA)
+        return BacklogQuota(
+            _lower(self.client_events, quota.events), _lower(self.client_bytes, quota.bytes)
+        )
+
+
+_NO_QUOTA = BacklogQuota()
+
+
+def _lower(bound: int, quota: int | None) -> int:
+    return bound if quota is None else min(bound, quota)
 
 
 class EndpointBacklog(NamedTuple):
     """The pending deliveries of an endpoint. `overdue`: events pending for too long;
-    `registrations`: the registrations that the deliveries name in total.
+    `registrations`: the registrations that the deliveries name in total; `zone_id`: of the client.
     """
 
     endpoint_id: int
@@ -43,11 +68,13 @@ class EndpointBacklog(NamedTuple):
     bytes: int
     overdue: int = 0
     registrations: int = 0
+    zone_id: int = 0
 
 
 class BacklogCut(NamedTuple):
     """What an endpoint has to drop, the oldest first: at least this many events and bytes, and
-    everything overdue. `bound` names the widest bound exceeded: `age`, `endpoint`, `client`, `hub`.
+    everything overdue. `bound` names the widest bound exceeded: `age`, `endpoint`, `client`,
+    `zone`, `hub`.
     """
 
     backlog: EndpointBacklog
@@ -70,45 +97,56 @@ def bounds_of(settings: BacklogSettings, capacity: int | None) -> BacklogBounds:
     )
 
 
+class _Retained:
+    """What each endpoint may keep of its backlog, and the widest bound that lowered it."""
+
+    def __init__(self, backlogs: Sequence[EndpointBacklog]) -> None:
+        self.events = {one.endpoint_id: one.events for one in backlogs}
+        self.bytes = {one.endpoint_id: one.bytes for one in backlogs}
+        self.bound = {one.endpoint_id: "age" for one in backlogs if one.overdue}
+
+    def lower(self, endpoint_ids: Iterable[int], quota: BacklogQuota, by: str) -> None:
+        """Lower the backlogs of endpoints until together they are within a quota."""
+        ids = list(endpoint_ids)
+        for retained, limit in ((self.events, quota.events), (self.bytes, quota.bytes)):
+            if limit is not None:
+                self._lower_to(retained, level_down({at: retained[at] for at in ids}, limit), by)
+
+    def lower_bytes(self, endpoint_ids: Iterable[int], limit: int, by: str) -> None:
+        """Lower the bytes of endpoints to a limit, exactly."""
+        sizes = {at: self.bytes[at] for at in endpoint_ids}
+        self._lower_to(self.bytes, level_down(sizes, limit, goal=limit), by)
+
+    def _lower_to(self, retained: dict[int, int], levels: Mapping[int, int], by: str) -> None:
+        for endpoint, amount in levels.items():
+            if amount < retained[endpoint]:
+                retained[endpoint], self.bound[endpoint] = amount, by
+
+
 def cuts(backlogs: Sequence[EndpointBacklog], bounds: BacklogBounds) -> list[BacklogCut]:
     """Return the cut of each endpoint that has to drop something."""
-    clients = {one.endpoint_id: one.client_id for one in backlogs}
-    events = {one.endpoint_id: one.events for one in backlogs}
-    sizes = {one.endpoint_id: one.bytes for one in backlogs}
-    bound = {one.endpoint_id: "age" for one in backlogs if one.overdue}
-
-    def lower(retained: dict[int, int], limits_by_endpoint: Mapping[int, int], by: str) -> None:
-        for endpoint, amount in limits_by_endpoint.items():
-            if amount < retained[endpoint]:
-                retained[endpoint], bound[endpoint] = amount, by
-
-    for endpoint in clients:
-        lower(events, level_down({endpoint: events[endpoint]}, bounds.endpoint_events), "endpoint")
-        lower(sizes, level_down({endpoint: sizes[endpoint]}, bounds.endpoint_bytes), "endpoint")
-    for endpoint_ids in _grouped(clients, clients.__getitem__).values():
-        lower(
-            events,
-            level_down({at: events[at] for at in endpoint_ids}, bounds.client_events),
-            "client",
-        )
-        lower(
-            sizes, level_down({at: sizes[at] for at in endpoint_ids}, bounds.client_bytes), "client"
-        )
+    retained = _Retained(backlogs)
+    of_endpoint = BacklogQuota(bounds.endpoint_events, bounds.endpoint_bytes)
+    for one in backlogs:
+        retained.lower([one.endpoint_id], of_endpoint, "endpoint")
+    clients = _grouped(backlogs, lambda one: one.client_id)
+    for client, endpoint_ids in clients.items():
+        retained.lower(endpoint_ids, bounds.of_client(client), "client")
+    if bounds.zone_quotas:
+        for zone, endpoint_ids in _grouped(backlogs, lambda one: one.zone_id).items():
+            retained.lower(endpoint_ids, bounds.zone_quotas.get(zone, _NO_QUOTA), "zone")
     if bounds.hub_bytes is not None:
-        groups = _grouped(clients, clients.__getitem__)
         totals = {
-            client: sum(sizes[at] for at in endpoint_ids) for client, endpoint_ids in groups.items()
+            client: sum(retained.bytes[at] for at in endpoint_ids)
+            for client, endpoint_ids in clients.items()
         }
         for client, limit in level_down(totals, bounds.hub_bytes).items():
             if limit < totals[client]:
-                limits_by_endpoint = level_down(
-                    {at: sizes[at] for at in groups[client]}, limit, goal=limit
-                )
-                lower(sizes, limits_by_endpoint, "hub")
+                retained.lower_bytes(clients[client], limit, "hub")
     return [
-        BacklogCut(one, one.events - events[at], one.bytes - sizes[at], bound[at])
+        BacklogCut(one, one.events - retained.events[at], one.bytes - retained.bytes[at], bound)
         for one in backlogs
-        if (at := one.endpoint_id) in bound
+        if (bound := retained.bound.get(at := one.endpoint_id))
     ]
 
 
@@ -128,8 +166,11 @@ def level_down(sizes: Mapping[K, int], limit: int, *, goal: int | None = None) -
     return {key: min(size, level) for key, size in sizes.items()}
 
 
-def _grouped(keys: Iterable[int], group: Callable[[int], int]) -> dict[int, list[int]]:
-    backlogs: dict[int, list[int]] = {}
-    for key in keys:
-        backlogs.setdefault(group(key), []).append(key)
-    return backlogs
+def _grouped(
+    backlogs: Iterable[EndpointBacklog], group: Callable[[EndpointBacklog], int]
+) -> dict[int, list[int]]:
+    """Return the endpoints of each group."""
+    found: dict[int, list[int]] = {}
+    for one in backlogs:
+        found.setdefault(group(one), []).append(one.endpoint_id)
+    return found

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
+from delivery.lane_marks import FILLED
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.postgresql import queries
@@ -25,7 +26,7 @@ from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import fetch_one, fetch_values, tuples_of
 from registrations.catalog import CallbackStream
 
-SQL = queries.load("delivery/sql/forward.sql")
+SQL = queries.load("delivery/sql/forward.sql", filled=FILLED)
 
 
 class StreamPosition(NamedTuple):

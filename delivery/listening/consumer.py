@@ -128,19 +128,18 @@ class WebSocketRoute:
         self._consumer = WebSocketConsumer.as_asgi(services=services, monitor=monitor)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            if scope["path"] != "/v1/ws":
-                raise NotFound("The websocket is at /v1/ws.", field="path")
-            credential, principal = await self._authorise(scope)
-            select_subprotocol(scope)
-            reservation = ExitStack()
-            reservation.enter_context(self._monitor.admit(principal))
-            await self._catch_up.handshake(principal.queue_owner)
-        except EventHubError as error:
-            await receive()  # the connect message
-            await _refuse(error, send)
-            return
-        with reservation:
+        with ExitStack() as reservation:
+            try:
+                if scope["path"] != "/v1/ws":
+                    raise NotFound("The websocket is at /v1/ws.", field="path")
+                credential, principal = await self._authorise(scope)
+                select_subprotocol(scope)
+                reservation.enter_context(await self._monitor.admit(principal))
+                await self._catch_up.handshake(principal.queue_owner)
+            except EventHubError as error:
+                await receive()  # the connect message
+                await _refuse(error, send)
+                return
             scope["eventhub"] = (credential, principal, reservation)
             await self._consumer(scope, receive, send)
 

@@ -54,7 +54,7 @@ class RawSegmentHandler:
         stream = await call.find_stream(principal, name)
         segment = await self._find(stream, text)
         media_type = accepted(headers, self._media_types(segment, principal))
-        with self._monitor.admit(principal):
+        with await self._monitor.admit(principal):
             reader = SingleReader(services.authorizer, services.clock, credential, principal)
             more: Headers = []
             body = self._events(reader, stream, segment)

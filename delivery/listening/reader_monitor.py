@@ -7,11 +7,12 @@ Concurrency contract: one event loop; `run` is one task.
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from delivery.listening.frames import Frame
 from delivery.listening.reader import Reader
+from delivery.listening.socket_places import SocketPlaces
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
@@ -71,27 +72,42 @@ class _MonitoredReader:
 class ReaderMonitor:
     """The readers of one process."""
 
-    def __init__(self, authorizer: Authorizer) -> None:
+    def __init__(self, authorizer: Authorizer, places: SocketPlaces) -> None:
         self._authorizer = authorizer
+        self._places = places  # over all processes
         self._monitored: dict[int, _MonitoredReader] = {}
         self._has_readers = asyncio.Event()
         self._by_client: Counter[int] = Counter()
         self._reserved: Counter[int] = Counter()  # by client: admitted, and not added yet
 
-    @contextmanager
-    def admit(self, principal: Principal) -> Iterator[None]:
-        """Reserve the place of a reader while its parts are created, so that a burst cannot exceed
-        the bounds. Call `add` inside the block. Raises Overloaded, TooManyRequests.
+    async def admit(self, principal: Principal) -> AbstractContextManager[None]:
+        """Reserve the place of a reader for a block in which its parts are created, so that a burst
+        cannot exceed the bounds. Call `add` inside the block. Raises Overloaded, TooManyRequests
+        and SocketsLimited; if the client has a quota of sockets also DatabaseUnavailable.
         """
         self._require_room(principal)
-        client = principal.client_id
-        self._reserved[client] += 1
+        self._reserved[principal.client_id] += 1
+        try:
+            await self._places.take(principal)
+        except BaseException:
+            self._cancel(principal)
+            raise
+        return self._reserving(principal)
+
+    @contextmanager
+    def _reserving(self, principal: Principal) -> Iterator[None]:
         try:
             yield
         finally:
-            self._reserved[client] -= 1
-            if not self._reserved[client]:
-                del self._reserved[client]
+            self._cancel(principal)
+            self._places.release(principal)
+
+    def _cancel(self, principal: Principal) -> None:
+        """End a reservation in this process."""
+        client = principal.client_id
+        self._reserved[client] -= 1
+        if not self._reserved[client]:
+            del self._reserved[client]
 
     def _require_room(self, principal: Principal) -> None:
         client = principal.client_id
@@ -108,12 +124,14 @@ class ReaderMonitor:
         now_s = asyncio.get_running_loop().time()
         self._monitored[id(reader)] = _MonitoredReader(reader, connection, now_s)
         self._by_client[reader.principal.client_id] += 1
+        self._places.add(reader.principal)
         self._has_readers.set()
         metrics.SOCKETS.inc()
 
     def remove(self, reader: Reader) -> None:
         if self._monitored.pop(id(reader), None) is not None:
             self._by_client[reader.principal.client_id] -= 1
+            self._places.release(reader.principal)
             metrics.SOCKETS.dec()
 
     async def run(self) -> None:

@@ -9,6 +9,7 @@ from delivery.listening.reader_monitor import ReaderMonitor
 from delivery.listening.responses import EventPageJson
 from delivery.listening.routes import ListenHandler
 from delivery.listening.services import ListenerServices
+from eventhub.access.quotas import SocketsLimited
 from eventhub.base import errors, limits
 from eventhub.eventlog.archive.reader import Archive
 from eventhub.http.routes import ResponseSpec, Route, query_parameter, unbound
@@ -41,6 +42,7 @@ LISTEN_ERRORS: tuple[type[errors.EventHubError], ...] = (
     errors.SegmentMismatch,
     errors.Gone,
     errors.TooManyRequests,
+    SocketsLimited,
     errors.DatabaseUnavailable,
     errors.Overloaded,
 )
@@ -58,6 +60,7 @@ _SEGMENT_ERRORS: tuple[type[errors.EventHubError], ...] = (
     own.SegmentOpen,
     errors.Gone,
     errors.TooManyRequests,
+    SocketsLimited,
     errors.DatabaseUnavailable,
     errors.Overloaded,
 )

@@ -73,7 +73,7 @@ class ListenHandler:
         await call.find_stream(principal, stream)
         parameters = query.parse_query(scope["query_string"])
         request = query.parse_request(stream, parameters, scope["headers"])
-        with self._monitor.admit(principal):
+        with await self._monitor.admit(principal):
             if request.backward:
                 page = await read_backward(services, principal, request, call.incoming.peer)
                 return page_response(request, page.items, page.cursor, page.ends)

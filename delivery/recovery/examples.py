@@ -11,10 +11,10 @@ import psycopg
 from django.db import transaction
 
 from delivery import selectors
-from delivery.callbacks.heartbeat import SQL as WORKERS_SQL
 from delivery.models import Delivery
 from delivery.partitions.create import create_partitions
 from delivery.recovery.log_pages import SQL
+from delivery.recovery.services import notify_workers
 from eventhub.access.grants import EXAMPLES
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import append_events, raw_connection
@@ -67,7 +67,7 @@ def _send(actor: Actor, endpoint: Endpoint, stream_id: int, event: Event) -> Del
             raise UnknownEndpoint(field="endpoint")
         [appended] = append_events([Draft(stream_id, DEFAULT_MASK, encode(event))])
         raw_connection().execute(SQL["insert"], _values(endpoint, appended, event))
-        transaction.on_commit(lambda: raw_connection().execute(WORKERS_SQL["notify"]), robust=True)
+        notify_workers()
         [key] = Delivery.objects.filter(
             endpoint_id=endpoint.pk,
             sequence=appended.sequence,

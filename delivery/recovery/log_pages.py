@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from delivery.lane_marks import FILLED
 from delivery.recovery.runs import (
     ExistingDelivery,
     LogParams,
@@ -29,7 +30,7 @@ from eventhub.postgresql.rows import fetch_all, fetch_value
 from eventhub.types.registry import ZoneTypes, read_zone_types
 from registrations.filter_source import FilterSource
 
-SQL = queries.load("delivery/sql/replay.sql")
+SQL = queries.load("delivery/sql/replay.sql", filled=FILLED)
 
 
 class ReplayTarget(NamedTuple):

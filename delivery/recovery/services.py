@@ -10,6 +10,7 @@ from django.db import transaction
 from delivery import selectors
 from delivery.callbacks.heartbeat import SQL as WORKERS_SQL
 from delivery.errors import DeliveryInProgress, DeliveryState, UnknownDelivery
+from delivery.lane_marks import FILLED
 from delivery.models import Delivery
 from delivery.recovery.actions import RESEND, Action
 from eventhub.access.principal import Actor
@@ -19,7 +20,7 @@ from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of
 from registrations.errors import UnknownEndpoint
 
-SQL = queries.load("delivery/sql/recovery.sql")
+SQL = queries.load("delivery/sql/recovery.sql", filled=FILLED)
 _KEY = ("partition_id", "endpoint_id", "segment_id", "sequence")
 
 
@@ -110,4 +111,9 @@ def _announce(actor: Actor, delivery: Delivery, action: Action, **more: Any) -> 
         **more,
     }
     announce(zone=actor.zone, type=action.announced, attributes=attributes)
+    notify_workers()
+
+
+def notify_workers() -> None:
+    """Notify workers of new deliveries after the commit of the current transaction."""
     transaction.on_commit(lambda: raw_connection().execute(WORKERS_SQL["notify"]), robust=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
+import psycopg
 
 from delivery.callbacks.heartbeat import SQL as WORKERS_SQL
 from delivery.recovery.log_pages import (
@@ -18,13 +19,13 @@ from delivery.recovery.log_pages import (
 from delivery.recovery.runs import FailedParams, FailedPosition, failed_params, log_params
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
-from eventhub.base.errors import EventHubError
+from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.logs import get_logger
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog.errors import ArchiveUnavailable, StreamDeleted
 from eventhub.eventlog.log import ReadsArchive
 from eventhub.eventlog.system import Announcement, announce_in, notify_of
-from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
 from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value
 from registrations.endpoints.order_key import lane_number, order_path
 
@@ -102,7 +103,9 @@ class Stepper:
 
     async def step(self, run_id: int) -> bool:
         """Make a step of a running run; return whether it made progress. A run that cannot go on
-        fails. Raise what psycopg raises.
+        fails, also because of an error of the hub, so that it does not delay the others. Raise
+        DatabaseUnavailable, IntegrityError, and what psycopg raises if the database is unavailable
+        or cancels a statement.
         """
         run = await fetch_one(self._connection, SteppedRun, SQL["run"], {"id": run_id})
         if run is None or run.state != "running":
@@ -111,8 +114,13 @@ class Stepper:
             return await self._step(run)
         except ArchiveUnavailable:
             return await self._wait(run, "archive")
+        except (DatabaseUnavailable, psycopg.IntegrityError, *CONNECTION_ERRORS):
+            raise
         except EventHubError as error:
             await self._fail(run, error.code, error.message)
+        except Exception as error:
+            log.exception("replay_step_failed", run=run.id)
+            await self._fail(run, EventHubError.code, f"{type(error).__name__}; see the hub's log.")
         return True
 
     async def _step(self, run: SteppedRun) -> bool:
@@ -181,7 +189,7 @@ class Stepper:
         return through
 
     async def _write_page(self, run: SteppedRun, page: PlannedPage) -> int:
-        """Write the deliveries of a page; return how many."""
+        """Write the deliveries of a page; return how many. Raises StreamDeleted."""
         if not page.plan.events:
             return 0
         segment = page.plan.events[0].segment
@@ -203,11 +211,12 @@ class Stepper:
                 "appended_at_us": [one.appended_at_us for one in page.plan.new],
             }
             new["lanes"] = await self._lanes(values, [one.payload for one in page.plan.new])
-            inserted = await fetch_value(self._connection, SQL["insert"], {**values, **new})
-            written += inserted or 0
+            written += await fetch_value(self._connection, SQL["insert"], {**values, **new})
         if page.plan.again:
             id = await fetch_value(self._connection, SQL["segment_id"], {"segment": segment})
-            again = [(one.partition_id, id or 0, one.sequence) for one in page.plan.again]
+            if id is None:
+                raise StreamDeleted
+            again = [(one.partition_id, id, one.sequence) for one in page.plan.again]
             written += await self._resend(values, again)
         return written
 
@@ -240,7 +249,8 @@ class Stepper:
             "segments": [key[1] for key in keys],
             "sequences": [key[2] for key in keys],
         }
-        return await fetch_value(self._connection, SQL["resend"], {**values, **own}) or 0
+        count: int = await fetch_value(self._connection, SQL["resend"], {**values, **own})
+        return count
 
     # --- the run ---
 

@@ -76,10 +76,13 @@ class ReplayExecutor:
 
     async def _step(self, connection: Connection, stepper: Stepper, run: int) -> bool:
         """Make a step of a run; False also if the partition of its deliveries was missing, as in a
-        new hub, or was retired meanwhile.
+        new hub, or was retired meanwhile, and if a statement took too long: the other runs go on.
         """
         try:
             return await stepper.step(run)
+        except psycopg.errors.QueryCanceled:
+            throttled.warning("replay_step_canceled", run=run)
+            return False
         except psycopg.IntegrityError as error:
             throttled.warning("replay_step_refused", run=run, reason=str(error).splitlines()[0])
             await create_partitions(connection)

@@ -28,21 +28,57 @@ SELECT d.endpoint_id, count(*) FILTER (WHERE d.gap_first IS NULL) AS events,
  ORDER BY d.endpoint_id
  LIMIT %(endpoints_max)s
 
+-- name: quotas
+-- The quotas of backlogs; without a client those of a zone as a whole.
+SELECT zone_id, client_id, max(value) FILTER (WHERE kind = 'backlog_events') AS events,
+       max(value) FILTER (WHERE kind = 'backlog_bytes') AS bytes
+  FROM quotas
+ WHERE kind IN ('backlog_events', 'backlog_bytes')
+ GROUP BY zone_id, client_id
+
+-- name: store_counts
+-- The backlogs of clients; those without one have no row.
+WITH now AS (
+    SELECT * FROM unnest(%(zones)s::bigint[], %(clients)s::bigint[], %(events)s::bigint[], %(bytes)s::bigint[])
+        AS v (zone_id, client_id, events, bytes)
+), emptied AS (
+    DELETE FROM backlog_counts WHERE client_id <> ALL (%(clients)s::bigint[])
+)
+INSERT INTO backlog_counts AS c (zone_id, client_id, events, bytes)
+SELECT zone_id, client_id, events, bytes FROM now
+    ON CONFLICT (client_id) DO UPDATE SET events = excluded.events, bytes = excluded.bytes
+ WHERE (c.events, c.bytes) IS DISTINCT FROM (excluded.events, excluded.bytes)
+
 -- name: clients
--- The client of each endpoint, and its status.
-SELECT e.id, e.client_id,
+-- The client of each endpoint with its zone, and the endpoint's status.
+SELECT e.id, e.client_id, e.zone_id,
        CASE WHEN NOT e.enabled THEN 'disabled' WHEN c.endpoint_id IS NOT NULL THEN 'failing' ELSE 'healthy' END AS status
   FROM endpoints e LEFT JOIN circuits c ON c.endpoint_id = e.id AND c.failures > 0
  WHERE e.id = ANY (%(endpoints)s::bigint[]) AND e.deleted_at IS NULL
 
 -- name: dead_letters
--- Dead letters by the status of their endpoints.
-SELECT CASE WHEN NOT e.enabled THEN 'disabled' WHEN c.endpoint_id IS NOT NULL THEN 'failing' ELSE 'healthy' END AS status,
-       sum(d.count)::bigint AS deliveries
-  FROM (SELECT endpoint_id, count(*) AS count FROM deliveries WHERE state = 'dead_lettered' GROUP BY endpoint_id) AS d
-  JOIN endpoints e ON e.id = d.endpoint_id AND e.deleted_at IS NULL
-  LEFT JOIN circuits c ON c.endpoint_id = e.id AND c.failures > 0
- GROUP BY 1
+-- The dead letters of the next endpoints after the given one that have some, up to a number of endpoints or of dead letters; of
+-- each endpoint up to that number, too. A deleted endpoint has no status.
+WITH RECURSIVE hop AS (
+    SELECT 0::bigint AS n, %(after)s::bigint AS endpoint_id, 0::bigint AS deliveries, 0::bigint AS total
+    UNION ALL
+    SELECT hop.n + 1, next.endpoint_id, counted.deliveries, hop.total + counted.deliveries
+      FROM hop, LATERAL (
+        SELECT endpoint_id FROM deliveries
+         WHERE state = 'dead_lettered' AND endpoint_id > hop.endpoint_id
+         ORDER BY endpoint_id LIMIT 1) AS next, LATERAL (
+        SELECT count(*) AS deliveries
+          FROM (SELECT FROM deliveries WHERE state = 'dead_lettered' AND endpoint_id = next.endpoint_id
+                 LIMIT %(deliveries_max)s) AS first) AS counted
+     WHERE hop.n < %(endpoints_max)s AND hop.total < %(deliveries_max)s
+)
+SELECT hop.endpoint_id, hop.deliveries,
+       CASE WHEN NOT e.enabled THEN 'disabled' WHEN c.endpoint_id IS NOT NULL THEN 'failing'
+            WHEN e.id IS NOT NULL THEN 'healthy' END AS status
+  FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id AND e.deleted_at IS NULL
+           LEFT JOIN circuits c ON c.endpoint_id = e.id AND c.failures > 0
+ WHERE hop.n > 0
+ ORDER BY hop.endpoint_id
 
 -- name: cutoff
 -- The last of an endpoint's oldest deliveries to be dropped: at least this many, this many bytes, and all overdue ones. A

@@ -32,9 +32,7 @@ SELECT hop.endpoint_id AS id,
             AND (b.endpoint_id IS NULL OR b.state = 'closed' OR is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s)))
             OR b.state <> 'closed' AND e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
-       e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
-       e.format, e.handshake, e.batch_events_max, e.batch_bytes_max,
-       e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate,
+       {callback_columns},
        CASE WHEN e.batch_linger_ms > 0 THEN extract(epoch FROM hop.due_at - now())::float8 + e.batch_linger_ms / 1000.0 END
        AS linger_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
@@ -65,9 +63,7 @@ SELECT hop.endpoint_id AS id,
             AND (b.endpoint_id IS NULL OR b.state = 'closed' OR is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s)))
             OR b.state <> 'closed' AND e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
-       e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature, e.client_id, z.name AS zone,
-       e.format, e.handshake, e.batch_events_max, e.batch_bytes_max,
-       e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate,
+       {callback_columns},
        CASE WHEN e.batch_linger_ms > 0 THEN extract(epoch FROM hop.due_at - now())::float8 + e.batch_linger_ms / 1000.0 END
        AS linger_s
   FROM hop LEFT JOIN endpoints e ON e.id = hop.endpoint_id
@@ -77,7 +73,8 @@ SELECT hop.endpoint_id AS id,
 
 -- name: claim_parallel
 -- Claims the given number of due deliveries of each endpoint, skipping those that others are claiming. When a claim expires,
--- its delivery is due again. Claims nothing of an endpoint whose circuit is open, unless this worker probes it.
+-- its delivery is due again. Claims nothing of an endpoint whose circuit is open, unless this worker probes it. Returns the
+-- deliveries that differ only in their events together.
 WITH due AS MATERIALIZED (
     SELECT found.* FROM (SELECT * FROM unnest(%(endpoints)s::bigint[], %(counts)s::bigint[]) AS u (endpoint_id, count)
                           WHERE u.endpoint_id = ANY (%(probes)s)
@@ -88,15 +85,23 @@ WITH due AS MATERIALIZED (
                     AND next_attempt_at <= now()
                   ORDER BY next_attempt_at LIMIT requested.count
                     FOR UPDATE SKIP LOCKED) AS found
+), part AS MATERIALIZED (
+    SELECT partition_id, endpoint_id, segment_id, array_agg(sequence) AS sequences FROM due GROUP BY 1, 2, 3
+), claimed AS (
+    UPDATE deliveries AS d SET claim = %(token)s::uuid, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
+      FROM part p
+     WHERE d.partition_id = p.partition_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
+       AND d.sequence = ANY (p.sequences)
+    RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number,
+              d.registrations, d.attempts, d.uncounted_attempts, d.payload, d.created_at, d.gap_first, d.gap_reason, d.version_ids,
+              d.message_number, d.forced, d.resent_at IS NOT NULL OR d.replay_id IS NOT NULL AS is_repeat
 )
-UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_interval(secs => %(claim_s)s)
-  FROM due
- WHERE d.partition_id = due.partition_id AND d.endpoint_id = due.endpoint_id AND d.segment_id = due.segment_id
-   AND d.sequence = due.sequence
-RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number, d.registrations, d.attempts, d.uncounted_attempts,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
-          d.message_number, d.forced,
-          d.claim::text AS token, false AS probe
+SELECT partition_id, endpoint_id, segment_id, stream_id, lane_number, registrations, attempts, uncounted_attempts, payload,
+       (extract(epoch FROM min(created_at)) * 1000000)::bigint AS created_at_us, gap_first, gap_reason, version_ids, message_number,
+       forced, is_repeat, (%(token)s::uuid)::text AS token, array_agg(sequence) AS sequences
+  FROM claimed
+ GROUP BY partition_id, endpoint_id, segment_id, stream_id, lane_number, registrations, attempts, uncounted_attempts, payload,
+          gap_first, gap_reason, version_ids, message_number, forced, is_repeat
 
 -- name: take_lanes
 -- Takes the given number of due lanes of each endpoint, those that have waited longest, skipping those that others are taking
@@ -148,19 +153,20 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
    AND d.sequence = o.sequence AND d.state = 'pending'
 RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
-          d.message_number, d.forced,
+          d.message_number, d.forced, d.resent_at IS NOT NULL OR d.replay_id IS NOT NULL AS is_repeat,
           d.claim::text AS token, false AS probe, o.place
 
 -- name: events
--- Stored bytes by segment and sequence, from the segment's current partition: one look-up each, although statistics may suggest
--- another plan for a partition that was empty a moment ago.
-SELECT requested.segment_id, requested.sequence, e.appended_at_us, e.payload
-  FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS requested (segment_id, sequence)
+-- Stored bytes by segment and sequence, from the segment's current partition: one search of its index for each segment, although
+-- statistics may suggest another plan for a partition that was empty a moment ago.
+SELECT requested.segment_id, e.sequence, e.appended_at_us, e.payload
+  FROM (SELECT segment_id, array_agg(sequence) AS sequences
+          FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS u (segment_id, sequence) GROUP BY 1) AS requested
  CROSS JOIN LATERAL (SELECT partition_id FROM segments WHERE id = requested.segment_id LIMIT 1) AS s
  CROSS JOIN LATERAL (
-    SELECT (extract(epoch FROM appended_at) * 1000000)::bigint AS appended_at_us, payload FROM events
-     WHERE partition_id = s.partition_id AND segment_id = requested.segment_id AND sequence = requested.sequence
-     LIMIT 1) AS e
+    SELECT sequence, (extract(epoch FROM appended_at) * 1000000)::bigint AS appended_at_us, payload FROM events
+     WHERE partition_id = s.partition_id AND segment_id = requested.segment_id AND sequence = ANY (requested.sequences)
+    OFFSET 0) AS e
 
 -- name: segments
 SELECT g.id, g.uuid::text AS segment, s.name AS stream FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)
@@ -224,6 +230,36 @@ WITH result AS (
            last = greatest(l.last, excluded.last), since = COALESCE(l.since, excluded.since), reason = excluded.reason
 )
 SELECT count(*) AS results, count(*) FILTER (WHERE state = 'dead_lettered') AS dead_lettered FROM written
+
+-- name: write_delivered
+-- Results of deliveries that requests of several events delivered, written only where the claim is still held. Each part of a
+-- request has the partition, endpoint, segment and claim in common; `ends`: the position in `sequences` of its last delivery. The
+-- deliveries of a part that are in the same range of sequences (`span`) have one row of attempts together.
+WITH part AS MATERIALIZED (
+    SELECT p.*, p.token::uuid AS claim, lag(p.ending, 1, 0::bigint) OVER (ORDER BY place) + 1 AS beginning
+      FROM unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(tokens)s::text[], %(ends)s::bigint[],
+                  %(ages_us)s::bigint[], %(statuses)s::bigint[], %(durations_ms)s::bigint[], %(urls)s::text[],
+                  %(requests)s::text[], %(responses)s::text[]) WITH ORDINALITY
+           AS p (partition_id, endpoint_id, segment_id, token, ending, age_us, status, duration_ms, url, request, response, place)
+), written AS (
+    UPDATE deliveries AS d
+       SET state = 'delivered', attempts = d.attempts + 1, retry_after_s = NULL, pause_s = 0, claim = NULL,
+           next_attempt_at = now(), finished_at = now(), last_outcome = NULL, last_status = p.status
+      FROM part p
+     WHERE d.partition_id = p.partition_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
+       AND d.sequence = ANY ((%(sequences)s::bigint[])[p.beginning:p.ending]) AND d.claim = p.claim AND d.state = 'pending'
+    RETURNING p.place, d.sequence, d.attempts
+), stored AS (
+    INSERT INTO attempts (attempted_at, partition_id, endpoint_id, segment_id, sequence, number, outcome, status, duration_ms,
+                          url, request, response, sequences)
+    SELECT now() - p.age_us * interval '1 microsecond', p.partition_id, p.endpoint_id, p.segment_id, w.sequences[1], w.number,
+           'delivered', p.status, p.duration_ms, p.url, p.request, p.response,
+           CASE WHEN cardinality(w.sequences) > 1 THEN w.sequences END
+      FROM (SELECT place, attempts AS number, array_agg(sequence ORDER BY sequence) AS sequences FROM written
+             GROUP BY place, attempts, sequence / %(span)s) AS w JOIN part p USING (place)
+     WHERE %(store_attempts)s
+)
+SELECT count(*) FROM written
 
 -- name: give_back
 -- Releases claims that were not attempted: due again at once.
@@ -296,17 +332,20 @@ DELETE FROM lanes l
  WHERE endpoint_id = %(endpoint)s AND expires_at <= now()
    AND NOT EXISTS (SELECT FROM deliveries d WHERE d.endpoint_id = %(endpoint)s AND d.state = 'pending' AND d.ordered)
 
--- name: forget_throttles
--- Deletes the throttles of endpoints without limits, and of deleted ones.
+-- name: delete_unused_throttles
+-- Of endpoints without limits, and of deleted ones.
 DELETE FROM endpoint_throttles t USING endpoints e
  WHERE e.id = t.endpoint_id AND (e.deleted_at IS NOT NULL
                                  OR e.rate_limit IS NULL AND e.concurrency IS NULL AND e.allowed_rate IS NULL)
 
--- name: forget_lanes
--- Deletes lanes without deliveries that release 0.1 left, and circuits of deleted endpoints.
-WITH deleted AS (
-    DELETE FROM circuits c USING endpoints e WHERE e.id = c.endpoint_id AND e.deleted_at IS NOT NULL
-)
+-- name: delete_circuits_of_deleted_endpoints
+DELETE FROM circuits c USING endpoints e WHERE e.id = c.endpoint_id AND e.deleted_at IS NOT NULL
+
+-- name: delete_verifications_of_deleted_endpoints
+DELETE FROM endpoint_verifications v USING endpoints e WHERE e.id = v.endpoint_id AND e.deleted_at IS NOT NULL
+
+-- name: delete_idle_lanes
+-- Lanes without deliveries that release 0.1 left.
 DELETE FROM lanes WHERE expires_at < now() - make_interval(secs => %(idle_s)s)
    AND (due_at IS NULL OR due_at < now() - make_interval(secs => %(idle_s)s))
    AND NOT EXISTS (SELECT FROM deliveries d

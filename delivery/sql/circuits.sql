@@ -111,22 +111,23 @@ UPDATE deliveries d SET next_attempt_at = now()
    AND d.sequence = p.sequence AND d.state = 'pending' AND d.claim IS NULL
 
 -- name: exhausted_endpoints
--- Endpoints that have failed for as long as their schedule takes, and how long that is: their circuit has withheld deliveries
--- for that time. Time counts from the last change of the endpoint. A schedule shorter than the longest pause of a circuit counts
+-- The next endpoints that have failed for as long as their schedule takes, and how long that is: their circuit has withheld
+-- deliveries for that time. Time counts from the last change of the endpoint. A schedule shorter than the longest pause of a circuit counts
 -- as that long, so that an outage of seconds ends no delivery that was never attempted.
 SELECT c.endpoint_id, s.total_s
   FROM circuits c
   JOIN endpoints e ON e.id = c.endpoint_id,
        LATERAL (SELECT greatest(%(least_s)s, CASE WHEN e.retry_schedule IS NULL THEN %(total_s)s
                        ELSE COALESCE((SELECT sum(pause) FROM unnest(e.retry_schedule) AS pause), 0) END)::bigint AS total_s) AS s
- WHERE c.state <> 'closed' AND e.enabled AND e.deleted_at IS NULL
+ WHERE c.endpoint_id > %(after)s AND c.state <> 'closed' AND e.enabled AND e.deleted_at IS NULL
    AND c.failed_at - greatest(c.failing_since, e.changed_at) >= make_interval(secs => s.total_s)
  ORDER BY c.endpoint_id
+ LIMIT %(endpoints_max)s
 
 -- name: dead_letter_withheld
 -- Dead-letters some of an endpoint's deliveries that are older than its schedule and wait for nothing but the circuit, the oldest
 -- first. Parallel ones between two attempts of their own keep their schedule. None if the endpoint has recovered or was changed
--- meanwhile.
+-- meanwhile. The cause of those that were never attempted is `withheld`.
 WITH failing AS MATERIALIZED (
     SELECT c.endpoint_id FROM circuits c JOIN endpoints e ON e.id = c.endpoint_id
      WHERE c.endpoint_id = %(endpoint)s AND c.state <> 'closed' AND e.enabled AND e.deleted_at IS NULL
@@ -145,7 +146,8 @@ WITH failing AS MATERIALIZED (
        AND (claim IS NULL OR is_over(next_attempt_at, %(claim_s)s)) AND EXISTS (SELECT FROM failing)
      ORDER BY endpoint_id, COALESCE(lane, stream_id), sequence LIMIT %(deliveries_max)s FOR UPDATE SKIP LOCKED
 ), dead AS (
-    UPDATE deliveries d SET state = 'dead_lettered', claim = NULL, finished_at = now()
+    UPDATE deliveries d
+       SET state = 'dead_lettered', claim = NULL, finished_at = now(), last_outcome = COALESCE(d.last_outcome, 'withheld')
       FROM (SELECT * FROM parallel UNION ALL SELECT * FROM ordered) AS w
      WHERE d.partition_id = w.partition_id AND d.endpoint_id = w.endpoint_id AND d.segment_id = w.segment_id
        AND d.sequence = w.sequence
@@ -164,7 +166,8 @@ SELECT count(*) FROM dead
 
 -- name: take_notices
 -- What to announce of circuits now: that they opened or closed since the last announcement, at most once in an interval; that
--- endpoints have failed for a further share of the time after which they are disabled, and that those accepted a delivery.
+-- endpoints have failed for a further share of the time after which they are disabled, and that those accepted a delivery. Those
+-- announced longest ago come first, so that each gets its turn.
 WITH progress AS (
     SELECT c.endpoint_id, e.client_id, e.zone_id, greatest(c.failing_since, e.changed_at) AS since, f.after_s,
            CASE WHEN c.failures = 0 OR f.after_s = 0 THEN 0
@@ -177,7 +180,7 @@ WITH progress AS (
            c.warned_percent AS warned_before,
            COALESCE((SELECT max(w) FROM unnest(%(percents)s::integer[]) AS w WHERE w <= p.percent), 0) AS warned,
            (c.openings > 0 OR c.announced_open <> (c.state <> 'closed'))
-           AND c.announced_at <= now() - make_interval(secs => %(interval_s)s) AS has_switched
+           AND c.announced_at <= now() - make_interval(secs => %(interval_s)s) AS has_switched, c.announced_at
       FROM progress p JOIN circuits c USING (endpoint_id)
 ), taken AS (
     UPDATE circuits c
@@ -186,7 +189,7 @@ WITH progress AS (
            announced_open = CASE WHEN d.has_switched THEN d.state <> 'closed' ELSE c.announced_open END,
            announced_at = CASE WHEN d.has_switched THEN now() ELSE c.announced_at END
       FROM (SELECT * FROM due WHERE has_switched OR warned <> warned_before
-             ORDER BY endpoint_id LIMIT %(notices_max)s) AS d
+             ORDER BY announced_at, endpoint_id LIMIT %(notices_max)s) AS d
      WHERE c.endpoint_id = d.endpoint_id
     RETURNING d.*
 )

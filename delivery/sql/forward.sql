@@ -88,7 +88,7 @@ UPDATE forwarding
 -- Moves the checkpoint and inserts the deliveries that it covers; writes nothing unless the lease is held and the position is
 -- as expected. The row is locked first and moved last, so that the lease runs from the end of the statement. `flat` holds the
 -- registrations of the first delivery, of the second, and so on, at `begins` to `ends`. Missing `version_ids` and `lanes` are
--- null. Lanes are marked in their order, so that no two writers wait for each other.
+-- null. Lanes are marked (delivery/lane_marks.py).
 WITH held AS MATERIALIZED (
     SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
@@ -107,12 +107,7 @@ WITH held AS MATERIALIZED (
            LEFT JOIN LATERAL (SELECT zone_id, ordered FROM endpoints WHERE id = v.endpoint_id LIMIT 1) AS e ON true
     RETURNING endpoint_id, stream_id, lane, ordered
 ), marked AS (
-    INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
-    SELECT DISTINCT endpoint_id, COALESCE(lane, stream_id), NULL::uuid, 'epoch'::timestamptz, now(), true
-      FROM written WHERE ordered
-     ORDER BY 1, 2
-        ON CONFLICT (endpoint_id, stream_id) DO UPDATE
-       SET touched = true, due_at = COALESCE(l.due_at, excluded.due_at) WHERE NOT l.touched OR l.due_at IS NULL
+    {mark_new}
 )
 UPDATE forwarding f
    SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = %(endpoint_id)s,
@@ -157,12 +152,7 @@ WITH held AS MATERIALIZED (
      WHERE s.uuid = %(segment)s
     RETURNING endpoint_id, stream_id, lane, ordered
 ), marked AS (
-    INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
-    SELECT DISTINCT endpoint_id, COALESCE(lane, stream_id), NULL::uuid, 'epoch'::timestamptz, now(), true
-      FROM written WHERE ordered
-     ORDER BY 1, 2
-        ON CONFLICT (endpoint_id, stream_id) DO UPDATE
-       SET touched = true, due_at = COALESCE(l.due_at, excluded.due_at) WHERE NOT l.touched OR l.due_at IS NULL
+    {mark_new}
 ), moved AS (
     UPDATE forwarding f
        SET segment = %(segment)s, sequence = %(sequence)s, endpoint_id = 0,
@@ -237,12 +227,7 @@ WITH picked AS (
       LEFT JOIN LATERAL (SELECT zone_id, ordered FROM endpoints WHERE id = v.endpoint_id LIMIT 1) AS e ON true
     RETURNING endpoint_id, stream_id, lane, ordered
 ), marked AS (
-    INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
-    SELECT DISTINCT endpoint_id, COALESCE(lane, stream_id), NULL::uuid, 'epoch'::timestamptz, now(), true
-      FROM written WHERE ordered
-     ORDER BY 1, 2
-        ON CONFLICT (endpoint_id, stream_id) DO UPDATE
-       SET touched = true, due_at = COALESCE(l.due_at, excluded.due_at) WHERE NOT l.touched OR l.due_at IS NULL
+    {mark_new}
 )
 SELECT count(*) AS deliveries FROM written
 

@@ -23,12 +23,7 @@ WITH written AS (
        AND d.sequence = %(sequence)s
     RETURNING d.endpoint_id, d.stream_id, d.lane, d.ordered
 )
-INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
-SELECT DISTINCT endpoint_id, COALESCE(lane, stream_id), NULL::uuid, 'epoch'::timestamptz, now(), true
-  FROM written WHERE ordered
- ORDER BY 1, 2
-    ON CONFLICT (endpoint_id, stream_id) DO UPDATE
-   SET touched = true, due_at = CASE WHEN l.expires_at > now() THEN l.due_at ELSE now() END
+{mark_again}
 
 -- name: discard
 -- Ends a delivery without an attempt. Its lane goes on with the next one.

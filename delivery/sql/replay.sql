@@ -82,12 +82,7 @@ WITH written AS (
         ON CONFLICT DO NOTHING
     RETURNING endpoint_id, stream_id, lane, ordered
 ), marked AS (
-    INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
-    SELECT DISTINCT endpoint_id, COALESCE(lane, stream_id), NULL::uuid, 'epoch'::timestamptz, now(), true
-      FROM written WHERE ordered
-     ORDER BY 1, 2
-        ON CONFLICT (endpoint_id, stream_id) DO UPDATE
-       SET touched = true, due_at = CASE WHEN l.expires_at > now() THEN l.due_at ELSE now() END
+    {mark_again}
 )
 SELECT count(*) AS deliveries FROM written
 
@@ -105,12 +100,7 @@ WITH written AS (
        AND d.state <> 'pending'
     RETURNING d.endpoint_id, d.stream_id, d.lane, d.ordered
 ), marked AS (
-    INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
-    SELECT DISTINCT endpoint_id, COALESCE(lane, stream_id), NULL::uuid, 'epoch'::timestamptz, now(), true
-      FROM written WHERE ordered
-     ORDER BY 1, 2
-        ON CONFLICT (endpoint_id, stream_id) DO UPDATE
-       SET touched = true, due_at = CASE WHEN l.expires_at > now() THEN l.due_at ELSE now() END
+    {mark_again}
 )
 SELECT count(*) AS deliveries FROM written
 

@@ -85,12 +85,17 @@ SELECT i.inhdetachpending
  WHERE i.inhparent = %s::regclass AND c.relname = %s
 
 -- name: rows_of
--- The query for the rows of a partition in the archive, whose readers have no uuid type.
-SELECT 'SELECT ' || string_agg(quote_ident(attname) || CASE WHEN atttypid = 'uuid'::regtype
-                                                            THEN '::text AS ' || quote_ident(attname) ELSE '' END,
-                               ', ' ORDER BY attnum)
+-- The query for the rows of a partition in the archive, whose readers have no uuid type. An attempt of a batch becomes an attempt
+-- of each delivery.
+SELECT 'SELECT ' || string_agg(CASE WHEN attname = 'sequence' AND is_attempts
+                                    THEN 'unnest(COALESCE(sequences, ARRAY[sequence])) AS sequence'
+                                    WHEN atttypid = 'uuid'::regtype
+                                    THEN quote_ident(attname) || '::text AS ' || quote_ident(attname)
+                                    ELSE quote_ident(attname) END,
+                               ', ' ORDER BY attnum) FILTER (WHERE NOT (attname = 'sequences' AND is_attempts))
        || ' FROM ' || attrelid::regclass
-  FROM pg_attribute WHERE attrelid = %s::text::regclass AND attnum > 0 AND NOT attisdropped
+  FROM (SELECT attrelid, attname, atttypid, attnum, bool_or(attname = 'sequences') OVER () AS is_attempts
+          FROM pg_attribute WHERE attrelid = %s::text::regclass AND attnum > 0 AND NOT attisdropped) AS columns
  GROUP BY attrelid
 
 -- name: statement_timeout

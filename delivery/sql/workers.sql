@@ -44,7 +44,7 @@ WITH RECURSIVE hop AS (
         SELECT endpoint_id FROM deliveries
          WHERE state = 'pending' AND NOT ordered AND endpoint_id > hop.endpoint_id
          ORDER BY endpoint_id LIMIT 1) AS next
-     WHERE hop.number < %(endpoints_max)s
+     WHERE hop.number < %(rows_max)s
 ), held AS MATERIALIZED (
     SELECT d.partition_id, d.endpoint_id, d.segment_id, d.sequence
       FROM hop, LATERAL (
@@ -61,7 +61,7 @@ WITH RECURSIVE hop AS (
        AND d.state = 'pending' AND d.claim BETWEEN %(first)s AND %(last)s
     RETURNING 1
 )
-SELECT (SELECT count(*) FROM freed) AS changed, CASE WHEN count(*) >= %(endpoints_max)s THEN max(endpoint_id) END AS after FROM hop
+SELECT (SELECT count(*) FROM freed) AS changed, CASE WHEN count(*) >= %(rows_max)s THEN ARRAY[max(endpoint_id)] END AS after FROM hop
 
 -- name: repair_parallel
 -- For a page of endpoints as above: of the deliveries due last, those due later than any pause allows become due at once. A
@@ -76,7 +76,7 @@ WITH RECURSIVE hop AS (
         SELECT endpoint_id FROM deliveries
          WHERE state = 'pending' AND NOT ordered AND endpoint_id > hop.endpoint_id
          ORDER BY endpoint_id LIMIT 1) AS next
-     WHERE hop.number < %(endpoints_max)s
+     WHERE hop.number < %(rows_max)s
 ), ahead AS MATERIALIZED (
     SELECT d.* FROM hop, LATERAL (
         SELECT partition_id, endpoint_id, segment_id, sequence, next_attempt_at, claim, pause_s FROM deliveries
@@ -93,7 +93,7 @@ WITH RECURSIVE hop AS (
        AND d.state = 'pending' AND d.claim IS NOT DISTINCT FROM a.claim AND d.next_attempt_at = a.next_attempt_at
     RETURNING 1
 )
-SELECT (SELECT count(*) FROM repaired) AS changed, CASE WHEN count(*) >= %(endpoints_max)s THEN max(endpoint_id) END AS after FROM hop
+SELECT (SELECT count(*) FROM repaired) AS changed, CASE WHEN count(*) >= %(rows_max)s THEN ARRAY[max(endpoint_id)] END AS after FROM hop
 
 -- name: free_lanes
 -- Frees lanes taken with tokens in a range, and lanes held for longer than possible by no worker that is alive, together with
@@ -137,7 +137,7 @@ WITH RECURSIVE hop AS (
          WHERE state = 'pending' AND ordered
            AND (endpoint_id, COALESCE(lane, stream_id)) > (hop.endpoint_id, hop.number)
          ORDER BY endpoint_id, COALESCE(lane, stream_id), sequence LIMIT 1) AS next
-     WHERE hop.n < %(lanes_max)s
+     WHERE hop.n < %(rows_max)s
 ), marked AS (
     INSERT INTO lanes AS l (endpoint_id, stream_id, token, expires_at, due_at, touched)
     SELECT hop.endpoint_id, hop.number, NULL::uuid, 'epoch', now(), true
@@ -150,6 +150,6 @@ WITH RECURSIVE hop AS (
          WHERE l.due_at IS NULL OR l.expires_at <= now()
     RETURNING 1
 ), last AS (
-    SELECT endpoint_id, number FROM hop WHERE n >= %(lanes_max)s
+    SELECT endpoint_id, number FROM hop WHERE n >= %(rows_max)s
 )
-SELECT (SELECT count(*) FROM marked) AS changed, (SELECT endpoint_id FROM last) AS after, (SELECT number FROM last) AS after_lane
+SELECT (SELECT count(*) FROM marked) AS changed, (SELECT ARRAY[endpoint_id, number] FROM last) AS after

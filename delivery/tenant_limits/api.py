@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from delivery.tenant_limits import services
 from eventhub.access.names import valid_name
-from eventhub.access.quotas import KINDS
+from eventhub.access.quotas import KINDS, OF_ZONES
 from eventhub.api.fields import WholeField
 from eventhub.api.permissions import IsAuthenticated, IsOperator
 from eventhub.api.resource import ResourceView, operation
@@ -29,28 +29,41 @@ class LimitSerializer(Serializer):
     used = serializers.IntegerField(
         allow_null=True,
         help_text="At present; of `events_per_s` about those of the last second, null without a"
-        " quota.",
+        " quota; of backlogs as last counted.",
     )
 
 
-class LimitsSerializer(Serializer):
-    """The limits of a zone or of a client."""
+class ClientLimitsSerializer(Serializer):
+    """The limits of a client."""
 
     events_per_s = LimitSerializer(help_text="Events that may be emitted in a second.")
+    sockets = LimitSerializer(
+        help_text="Websockets, and listeners over HTTP, at a time in all web processes."
+    )
     registrations = LimitSerializer()
     endpoints = LimitSerializer()
+    backlog_events = LimitSerializer(help_text="Pending deliveries.")
+    backlog_bytes = LimitSerializer(help_text="Of pending deliveries, their events included.")
+
+
+class ZoneLimitsSerializer(ClientLimitsSerializer):
+    """The limits of a zone as a whole."""
+
+    stored_bytes = LimitSerializer(
+        help_text="Of the events of its streams in the database, without indexes."
+    )
 
 
 class TenantLimitsSerializer(Serializer):
     """The limits that apply to a client: its own, and those of the zone as a whole."""
 
     name = serializers.CharField(allow_null=True, help_text="The client.")
-    client = LimitsSerializer(allow_null=True)
-    zone = LimitsSerializer(allow_null=True, help_text="null: for managers of the zone only.")
+    client = ClientLimitsSerializer(allow_null=True)
+    zone = ZoneLimitsSerializer(allow_null=True, help_text="null: for managers of the zone only.")
 
 
-def _quota(most: int) -> WholeField:
-    return WholeField(min_value=1, max_value=most, allow_null=True, required=False)
+def _quota(most: int, *, least: int = 1, **options: Any) -> WholeField:
+    return WholeField(min_value=least, max_value=most, allow_null=True, required=False, **options)
 
 
 class QuotasSerializer(Serializer):
@@ -59,6 +72,12 @@ class QuotasSerializer(Serializer):
     events_per_s = _quota(limits.EMIT_RATE_MAX)
     registrations = _quota(limits.REGISTRATIONS_PER_CLIENT_MAX * limits.CLIENTS_PER_ZONE_MAX)
     endpoints = _quota(limits.ENDPOINTS_PER_CLIENT_MAX * limits.CLIENTS_PER_ZONE_MAX)
+    sockets = _quota(limits.SOCKETS_QUOTA_MAX)
+    backlog_events = _quota(limits.BACKLOG_EVENTS_MAX)
+    backlog_bytes = _quota(limits.RETAIN_BYTES_MAX, least=limits.BACKLOG_BYTES_MIN)
+    stored_bytes = _quota(
+        limits.RETAIN_BYTES_MAX, least=limits.STORED_BYTES_QUOTA_MIN, help_text="Of a zone only."
+    )
 
 
 class TenantLimits(ResourceView):
@@ -89,5 +108,9 @@ class TenantLimits(ResourceView):
     )
     def perform_update(self, body: dict[str, Any]) -> tuple[dict[str, Any], bool]:
         values = {kind: body.get(kind) for kind in KINDS}
+        if self.client is not None:
+            for kind in OF_ZONES:
+                if values[kind] is not None:
+                    raise errors.InvalidField("Only a zone has this quota.", field=kind)
         services.set_quotas(actor=self.actor, client=self.client, values=values)
         return services.limits_of(actor=self.actor, client=self.client), False

@@ -6,18 +6,18 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
+from delivery.tenant_limits.usage import Bounded, used
 from eventhub.access.models import Client, Quota
 from eventhub.access.principal import Actor
-from eventhub.access.quotas import KINDS, Kind
+from eventhub.access.quotas import KINDS, OF_ZONES, Kind
 from eventhub.access.rate_limits import events_in_last_second
 from eventhub.access.selectors import find_client, lock_client
 from eventhub.accounts.services import lock_zone
 from eventhub.api.announcements import announce_all, change_of, raw_connection
-from registrations.models import Endpoint, RegistrationOwner
-from registrations.quotas import hub_bound, used_in_zone
+from eventhub.base import limits
+from eventhub.base.env import read_env
+from registrations.quotas import hub_bound
 from registrations.scope import owner
-
-OF_ONE_CLIENT = ("registrations", "endpoints")  # bounded by the hub for each client as well
 
 
 def limits_of(*, actor: Actor, client: str | None) -> dict[str, Any]:
@@ -49,27 +49,31 @@ def limits_of(*, actor: Actor, client: str | None) -> dict[str, Any]:
 def _limits(
     quotas: Mapping[tuple[int | None, str], int], zone_id: int, client_id: int | None
 ) -> dict[str, dict[str, int | None]]:
+    kinds = [kind for kind in KINDS if client_id is None or kind not in OF_ZONES]
+    bounded = {kind: Bounded(zone_id, client_id or 0, kind) for kind in kinds}
+    in_use = used(raw_connection(), [*bounded.values()])
     found: dict[str, dict[str, int | None]] = {}
-    for kind in KINDS:
+    for kind in kinds:
         quota = quotas.get((client_id, kind))
-        of_hub = hub_bound(kind) if client_id is not None and kind in OF_ONE_CLIENT else None
+        of_hub = None if client_id is None else _hub_bound(kind)
         bounds = [bound for bound in (quota, of_hub) if bound is not None]
-        used = _used(kind, zone_id, client_id, quota)
-        found[kind] = {"quota": quota, "limit": min(bounds, default=None), "used": used}
+        now = in_use.get(bounded[kind])
+        if kind == "events_per_s" and quota is not None:
+            now = events_in_last_second(raw_connection(), zone_id, client_id or 0, quota)
+        found[kind] = {"quota": quota, "limit": min(bounds, default=None), "used": now}
     return found
 
 
-def _used(kind: Kind, zone_id: int, client_id: int | None, quota: int | None) -> int | None:
-    if kind == "events_per_s":
-        if quota is None:
-            return None
-        return events_in_last_second(raw_connection(), zone_id, client_id or 0, quota)
-    if client_id is None:
-        return used_in_zone(kind, zone_id)
-    if kind == "endpoints":
-        return int(Endpoint.objects.live().filter(client_id=client_id).count())
-    owners = RegistrationOwner.objects.filter(client_id=client_id)
-    return owners.values_list("registrations", flat=True).first() or 0
+def _hub_bound(kind: Kind) -> int | None:
+    """Return the bound of the hub for one client in all processes; None: none."""
+    if kind in ("registrations", "endpoints"):
+        return hub_bound(kind)
+    env = read_env()
+    if kind == "backlog_events":
+        return env.backlog_events * limits.BACKLOG_CLIENT_FACTOR
+    if kind == "backlog_bytes":
+        return env.backlog_bytes * limits.BACKLOG_CLIENT_FACTOR
+    return None
 
 
 def set_quotas(*, actor: Actor, client: str | None, values: Mapping[Kind, int | None]) -> None:
@@ -96,7 +100,8 @@ def set_quotas(*, actor: Actor, client: str | None, values: Mapping[Kind, int | 
             update_fields=["value"],
             unique_fields=["zone", "client", "kind"],
         )
-        quotas = {kind: given.get(kind) for kind in KINDS}
+        kinds = [kind for kind in KINDS if client is None or kind not in OF_ZONES]
+        quotas = {kind: given.get(kind) for kind in kinds}
         if client is None:
             change = change_of("zone.quotas_set", actor.zone_id, actor.zone, **quotas)
         else:

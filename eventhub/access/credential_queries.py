@@ -20,7 +20,13 @@ _LIVE_KEY: LiteralString = """
            (SELECT value FROM quotas
              WHERE zone_id = z.id AND client_id = c.id AND kind = 'events_per_s'),
            (SELECT value FROM quotas
-             WHERE zone_id = z.id AND client_id IS NULL AND kind = 'events_per_s')
+             WHERE zone_id = z.id AND client_id IS NULL AND kind = 'events_per_s'),
+           (SELECT value FROM quotas
+             WHERE zone_id = z.id AND client_id IS NULL AND kind = 'stored_bytes'
+               AND reached_at IS NOT NULL),
+           EXISTS (SELECT FROM quotas
+                    WHERE zone_id = z.id AND (client_id = c.id OR client_id IS NULL)
+                      AND kind = 'sockets')
     FROM api_keys k
     JOIN clients c ON c.id = k.client_id
     JOIN zones z ON z.id = c.zone_id
@@ -34,13 +40,21 @@ FIND_BY_PUBLIC_ID: LiteralString = _LIVE_KEY + " AND k.public_id = %s"
 
 def principal_of(row: tuple[Any, ...]) -> Principal:
     """Return the principal of a row of either query."""
-    key_id, public_id, client_id, client, zone_id, zone, grants, expires_at_us, groups, *rates = row
+    key_id, public_id, client_id, client, zone_id, zone, grants, expires_at_us, *more = row
+    groups, client_rate, zone_rate, storage_quota, sockets = more
     # grants were validated when written; validating them again would cost more than the tuple
     found = tuple(Grant(item["action"], item["streams"]) for item in orjson.loads(grants))
     owner = (key_id, public_id, client_id, client, zone_id, zone)
-    limited = None if rates == [None, None] else EmitRates(*rates)
-    names = frozenset(orjson.loads(groups))
-    return Principal(*owner, found, expires_at_us, groups=names, rates=limited)
+    rates = EmitRates(client_rate, zone_rate)
+    return Principal(
+        *owner,
+        found,
+        expires_at_us,
+        groups=frozenset(orjson.loads(groups)),
+        rates=None if rates == (None, None) else rates,
+        storage_quota=storage_quota,
+        sockets_bounded=sockets,
+    )
 
 
 # The grants of an operator's token: listen to every stream of its zone and to `system`, and

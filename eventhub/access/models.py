@@ -95,17 +95,24 @@ class Channel(models.Model):
 
 
 class Quota(models.Model):
-    """A quota that an operator set for a zone or a client."""
+    """A quota that an operator set for a zone or a client (quotas.py)."""
 
     class Kind(models.TextChoices):
         EVENTS_PER_S = "events_per_s"
+        STORED_BYTES = "stored_bytes"
+        SOCKETS = "sockets"
         REGISTRATIONS = "registrations"
         ENDPOINTS = "endpoints"
+        BACKLOG_EVENTS = "backlog_events"
+        BACKLOG_BYTES = "backlog_bytes"
 
     zone = models.ForeignKey(Zone, models.PROTECT)
     client = models.ForeignKey(Client, models.PROTECT, null=True)  # null: of the zone as a whole
     kind = models.TextField(choices=Kind)
     value = models.BigIntegerField()
+    reached_at = models.DateTimeField(
+        null=True, db_comment="since when it is used up; null: it is not, or nobody looks"
+    )
 
     class Meta:
         db_table = "quotas"
@@ -114,7 +121,17 @@ class Quota(models.Model):
                 fields=["zone", "client", "kind"], nulls_distinct=False, name="quotas_by_kind"
             ),
             models.CheckConstraint(
-                condition=models.Q(kind__in=["events_per_s", "registrations", "endpoints"]),
+                condition=models.Q(
+                    kind__in=[
+                        "events_per_s",
+                        "stored_bytes",
+                        "sockets",
+                        "registrations",
+                        "endpoints",
+                        "backlog_events",
+                        "backlog_bytes",
+                    ]
+                ),
                 name="quotas_kind",
             ),
         )

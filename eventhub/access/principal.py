@@ -8,7 +8,7 @@ client and sees every event of the zone it names.
 from typing import NamedTuple
 
 from eventhub.access.grants import ACTIONS, Grant, allows, to_listen
-from eventhub.access.quotas import EmitRates
+from eventhub.access.quotas import EmitRates, ZoneStorageFull
 from eventhub.access.tokens import Claims
 from eventhub.base.errors import Forbidden
 from eventhub.base.fair_queue import QueueOwner
@@ -33,11 +33,18 @@ class Principal(NamedTuple):
     narrowed: tuple[Grant, ...] | None = None  # of a connection token; both must allow
     groups: frozenset[str] = frozenset()
     rates: EmitRates | None = None  # None: no quota of emits
+    storage_quota: int | None = None  # of stored bytes, if the zone has reached it
+    sockets_bounded: bool = False  # the client or its zone has a quota of sockets
 
     @property
     def queue_owner(self) -> QueueOwner:
         """The owner that its work is counted for in fair queues."""
         return QueueOwner(self.zone_id, self.client_id)
+
+    def require_storage(self) -> None:
+        """Raise ZoneStorageFull if the zone may not store more."""
+        if self.storage_quota is not None:
+            raise ZoneStorageFull(self.storage_quota)
 
     @property
     def is_operator(self) -> bool:

@@ -5,12 +5,22 @@ apply. Without a quota, the bounds of the hub apply (base/limits.py).
 """
 
 import math
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
-from eventhub.base.errors import TooManyRequests
+from eventhub.base import limits
+from eventhub.base.errors import EventHubError, TooManyRequests
 
-Kind = Literal["events_per_s", "registrations", "endpoints"]
-KINDS: tuple[Kind, ...] = ("events_per_s", "registrations", "endpoints")
+Kind = Literal[
+    "events_per_s",
+    "stored_bytes",
+    "sockets",
+    "registrations",
+    "endpoints",
+    "backlog_events",
+    "backlog_bytes",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+OF_ZONES: tuple[Kind, ...] = ("stored_bytes",)  # that a single client cannot have
 
 
 class EmitRates(NamedTuple):
@@ -29,9 +39,54 @@ class RateLimited(TooManyRequests):
             f"The {scope} may emit {rate:,} events per second, and has emitted more; emit again"
             " after the seconds in Retry-After."
         )
-        self.headers = rate_headers([RateState(scope, rate, 0, wait_s)])
+        self._state = RateState(scope, rate, 0, wait_s)
         wait = max(math.ceil(wait_s), 1)
         super().__init__(message, retry_after_s=wait, scope=scope, events_per_s=rate)
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        return [*super().headers, *rate_headers([self._state])]
+
+
+class ZoneStorageFull(EventHubError):
+    """The zone's quota of stored bytes is used up; nothing was stored."""
+
+    status = 507
+
+    def __init__(self, quota_bytes: int) -> None:
+        message = (
+            f"The zone's quota of {quota_bytes:,} stored bytes is used up; nothing was stored."
+            " Shorten the retention of its streams or delete some, or ask an operator for more."
+        )
+        super().__init__(
+            message, retry_after_s=limits.STORAGE_FULL_RETRY_S, quota_bytes=quota_bytes
+        )
+
+
+class SocketsLimited(TooManyRequests):
+    """The quota of sockets is used up; close some, or try again after the seconds in
+    Retry-After.
+    """
+
+    def __init__(self, *, scope: str, quota: int) -> None:
+        """Initialize for the quota of `scope`, `client` or `zone`."""
+        message = (
+            f"The {scope} may have {quota:,} sockets at a time, listeners over HTTP included, and"
+            " has them; close some, or ask an operator for more."
+        )
+        wait_s = limits.SOCKETS_FULL_RETRY_S
+        super().__init__(message, retry_after_s=wait_s, scope=scope, sockets_max=quota)
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        scope, quota = self.details["scope"], self.details["sockets_max"]
+        policy = f'"{scope}";q={quota};qu="concurrent-requests"'
+        left = f'"{scope}";r=0;t={self.retry_after_s}'
+        return [
+            *super().headers,
+            (b"ratelimit-policy", policy.encode()),
+            (b"ratelimit", left.encode()),
+        ]
 
 
 class RateState(NamedTuple):

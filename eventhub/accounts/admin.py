@@ -57,6 +57,6 @@ class LoginAttemptsAdmin(ReadOnly):
 
 @admin.register(Quota)
 class QuotaAdmin(ReadOnly):
-    list_display = ("zone", "client", "kind", "value")
+    list_display = ("zone", "client", "kind", "value", "reached_at")
     list_filter = ("kind",)
     list_select_related = ("zone", "client")

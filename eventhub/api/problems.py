@@ -110,15 +110,8 @@ def _details(details: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, .
 
 
 def headers(error: errors.EventHubError) -> dict[str, str]:
-    """Return the headers of an error: Retry-After, WWW-Authenticate."""
-    found: dict[str, str] = {}
-    if error.retry_after_s is not None:
-        found["Retry-After"] = str(error.retry_after_s)
-    found |= {name.decode(): value.decode() for name, value in error.headers}
-    if isinstance(error, errors.Unauthenticated):
-        refused = "" if type(error) is errors.Unauthenticated else ', error="invalid_token"'
-        found["WWW-Authenticate"] = f'Bearer realm="eventhub"{refused}'
-    return found
+    """Return the headers of an error, as Django receives them."""
+    return {name.decode(): value.decode() for name, value in error.headers}
 
 
 def problem_response(error: errors.EventHubError) -> JsonResponse:

@@ -6,7 +6,6 @@ becomes JSON (RFC 9457, `application/problem+json`); the hot routes, DRF and web
 """
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 _WORD_BEGIN = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -17,7 +16,6 @@ class EventHubError(Exception):
 
     code = "internal"
     status = 500
-    headers: Sequence[tuple[bytes, bytes]] = ()  # of the answer, besides the usual ones
 
     def __init_subclass__(cls) -> None:
         """Set the code, the class's name in snake case (`unknown_field`), unless it has its own."""
@@ -47,6 +45,13 @@ class EventHubError(Exception):
         """
         known = {"index": self.index, "field": self.field}
         return {name: value for name, value in known.items() if value is not None}
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """The headers of the answer that tell a client what to do, with lower-case names."""
+        if self.retry_after_s is None:
+            return []
+        return [(b"retry-after", str(self.retry_after_s).encode())]
 
     def problem(self) -> dict[str, Any]:
         """Return the problem document: type, title, status, code, detail, position, `details`."""
@@ -167,6 +172,11 @@ class Unauthenticated(EventHubError):
 
     status = 401
 
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        refused = b"" if type(self) is Unauthenticated else b', error="invalid_token"'
+        return [*super().headers, (b"www-authenticate", b'Bearer realm="eventhub"' + refused)]
+
 
 class InvalidCredentials(Unauthenticated):
     """The API key or token is invalid (mistyped, revoked, of another hub); request a new one."""
@@ -215,11 +225,20 @@ class MethodNotAllowed(EventHubError):
 
     status = 405
 
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        allowed = self.details.get("allow")
+        return [*super().headers, *([(b"allow", allowed.encode())] if allowed else [])]
+
 
 class UpgradeRequired(EventHubError):
     """This path is a websocket; use a websocket client (`Upgrade: websocket`)."""
 
     status = 426
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        return [*super().headers, (b"upgrade", b"websocket"), (b"connection", b"upgrade")]
 
 
 class RequestTimeout(EventHubError):

@@ -33,6 +33,11 @@ EMIT_WAITING_MAX = 8_192
 EMIT_WAITING_PER_CLIENT_MAX = 2_048  # a quarter
 EMIT_WAIT_S_MAX = 2.0  # then the answer is 429 or 503: a queue of seconds helps nobody
 
+# --- quotas of tenants ---
+QUOTA_CHECK_INTERVAL_S = 1.0  # between two looks at who has reached a quota ...
+QUOTA_CHECK_SHARE = 20.0  # ... with pauses of at least this many times what the last one took
+QUOTA_SHARE_BELOW = 0.95  # of a quota: below it, a reached one is no longer reached
+STORED_BYTES_QUOTA_MIN = 1024 * 1024  # a few segments
 # tokens of a quota of events per second that a process takes in advance, as seconds at its rate
 EMIT_RATE_LEASE_S = 0.1
 EMIT_RATE_HELD_S = 1.0  # tokens that a process has not spent within it are lost
@@ -179,6 +184,8 @@ HEAD_POLL_INTERVAL_S = 0.25  # a lost NOTIFY costs at most this much latency
 HEAD_IDLE_INTERVAL_S = 0.8  # while a stream has no reader; less than AUTHORISATION_FRESH_S_MAX
 HEAD_REST_INTERVAL_S = 10.0  # and while no request came either ...
 HEAD_USED_S = 10.0  # ... for this long
+REFUSAL_HEAD_S_MAX = 1.0  # how old the position in a refusal by a limit may be
+RECENT_HEADS_MAX = 1_000  # streams whose positions a process remembers for that
 HEAD_READ_S_MAX = 1.0  # for the position in a refusal; a refusal that would wait longer has none
 MARK_INTERVAL_S = 1.0  # how far the mark outside the database may lag what was acknowledged
 MARK_TIMEOUT_S_MAX = 1.0  # of Redis; the head of `system` is locked meanwhile
@@ -203,6 +210,14 @@ TRANSIENT_PRODUCER_S = 24 * 3600
 # --- sockets ---
 SOCKETS_PER_PROCESS_MAX = 10_000
 SOCKETS_PER_CLIENT_MAX = 1_000  # in one process
+SOCKETS_QUOTA_MAX = 1_000_000  # of a client or a zone, over all processes
+SOCKET_CONNECTIONS_MAX = 2  # database connections of one process that count sockets
+SOCKETS_HEARTBEAT_S = 2.0  # of a process with sockets, with the counts that changed
+SOCKETS_LOST_S = 6.0  # without a heartbeat, after which the sockets of a process do not count
+SOCKETS_DELETE_S = 60.0  # without a heartbeat, after which its counts are deleted
+SOCKETS_FREED_S = 0.05  # at most, until a closed socket's place is free in other processes
+SOCKETS_FULL_S = 0.1  # after a refusal by a quota, in which a process refuses without a query
+SOCKETS_FULL_RETRY_S = 2  # the Retry-After of such a refusal
 LISTENERS_PER_SOCKET_MAX = 64
 MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; the largest is a listen with pairs
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
@@ -448,8 +463,13 @@ CALLBACK_HASTENED_MAX = 1_000
 CALLBACK_HASTENED_LANES_MAX = 500  # the oldest deliveries of so many lanes
 # between searches for deliveries that an open circuit withheld for as long as their schedule takes
 CALLBACK_EXHAUST_INTERVAL_S = 60.0
-CALLBACK_EXHAUST_DELIVERIES_MAX = 1_000  # in one statement ...
-CALLBACK_EXHAUST_STATEMENTS_MAX = 10  # ... of which an endpoint gets so many in one search
+# examined in one pass of a search; the next one, a second later, continues with the next endpoint
+CALLBACK_EXHAUST_ENDPOINTS_MAX = 100
+CALLBACK_EXHAUST_DELIVERIES_MAX = 1_000  # in one statement; some 30 ms ...
+CALLBACK_EXHAUST_STATEMENTS_MAX = 10  # ... of which one pass has so many
+DEAD_LETTERS_COUNT_INTERVAL_S = 60.0  # between two counts, which have passes a second apart ...
+DEAD_LETTERS_COUNT_ENDPOINTS_MAX = 100  # ... of so many endpoints ...
+DEAD_LETTERS_COUNTED_MAX = 100_000  # ... or dead letters, some 20 ms; also the most of an endpoint
 CALLBACK_CLAIM_DELIVERIES_MAX = 256  # one claim; about 5 ms
 CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one after the other
 CALLBACK_SECRET_CHARS_HIDDEN_MIN = 8  # a shorter header's value is left in a recorded response
@@ -473,6 +493,10 @@ BATCH_LINGER_MS_MAX = 60_000  # beyond it a receiver had better read the log its
 # of the answer to a batch, which may have a result for each event: some 100 bytes each
 BATCH_ANSWER_BYTES_MAX = 256 * 1024
 BATCH_DELIVERIES_CLAIMED_MAX = 4_096  # in one claim, of all endpoints with batches
+BATCH_FLUSH_REQUESTS_MAX = 64  # batches whose results are written in one statement
+BATCH_UNWRITTEN_MAX = 20_000  # results of batches; beyond it nothing is claimed
+# the attempts of a batch share a row if their sequences are in the same range of so many
+BATCH_ATTEMPT_SPAN = 1_000
 CALLBACK_SCAN_INTERVAL_S = 1.0  # between searches for due deliveries while some are pending ...
 CALLBACK_REST_INTERVAL_S = 60.0  # ... and when none was pending for CALLBACK_REST_AFTER_S
 CALLBACK_REST_AFTER_S = 10.0  # a burst that pauses is still searched for every second
@@ -528,6 +552,8 @@ VERIFICATION_RATE_MAX = 1_000_000_000  # an answer that allows more sets no boun
 BACKLOG_EVENTS_DEFAULT = 1_000_000
 BACKLOG_BYTES_DEFAULT = 1024 * 1024 * 1024  # the same, with the events' stored bytes
 BACKLOG_AGE_S_DEFAULT = 14 * 24 * 3_600  # an endpoint that nobody has repaired for this long
+BACKLOG_EVENTS_MAX = 1_000_000_000  # of a quota
+BACKLOG_BYTES_MIN = 1024 * 1024  # of a quota; a few thousand deliveries
 BACKLOG_CLIENT_FACTOR = 4  # times the bound of one endpoint: for all endpoints of a client
 # of the quota, or of the disk: one endpoint takes no more than a partition of events ...
 BACKLOG_SHARE_ENDPOINT = 0.0625
@@ -548,6 +574,12 @@ LOSSES_PER_CHECK_MAX = 100  # of endpoints, announced in one transaction; there 
 OVERVIEW_COUNT_MAX = 100_000
 OVERVIEW_COUNT_MS_MAX = 1_000  # a count of deliveries that takes longer is left out
 OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
+
+# --- statistics of endpoints ---
+ENDPOINT_STATISTICS_INTERVAL_S = 1.0  # between a worker's writes of the attempts that it counted
+ENDPOINT_STATISTICS_MINUTES = 60  # shown, the present one included ...
+ENDPOINT_STATISTICS_HOURS = 168  # ... and hours: a week. An endpoint has so many rows, of 0.3 KB
+ENDPOINT_STATISTICS_DELETED_MAX = 10_000  # older rows of each step in one statement; some 50 ms
 
 # --- health ---
 HEALTH_CHECK_INTERVAL_S = 2.0  # between a web process's checks of the components; a few ms each

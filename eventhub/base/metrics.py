@@ -32,6 +32,19 @@ _sum = partial(Gauge, multiprocess_mode="livesum")
 _max = partial(Gauge, multiprocess_mode="livemax")
 _newest = partial(Gauge, multiprocess_mode="livemostrecent")
 
+
+class CountedHistogram(Histogram):
+    """A histogram that can observe a value several times at once."""
+
+    def observe_times(self, value: float, times: int) -> None:
+        """Observe the value so many times."""
+        self._sum.inc(value * times)
+        for bound, bucket in zip(self._upper_bounds, self._buckets, strict=True):
+            if value <= bound:
+                bucket.inc(times)
+                return
+
+
 APPENDED = Counter("eventhub_appended_events", "Events appended to the log by the emit route.")
 APPEND_BATCH = Histogram(
     "eventhub_append_batch_events",
@@ -95,7 +108,7 @@ MATCH_WORK = Counter(
     ["stream", "strategy", "work"],
 )
 CALLBACK_ATTEMPTS = Counter("eventhub_callback_attempts", "Callback attempts.", ["outcome"])
-CALLBACK_LATENCY = Histogram(
+CALLBACK_LATENCY = CountedHistogram(
     "eventhub_callback_latency_seconds",
     "From the append of an event to the acknowledgement of its callback.",
     buckets=(
@@ -215,6 +228,9 @@ HEALTH = _newest(
 
 STORAGE_USED_BYTES = _newest("eventhub_storage_used_bytes", "Disk space used by the hub's data.")
 STORAGE_QUOTA_BYTES = _newest("eventhub_storage_quota_bytes", "The hub's quota; 0: none.")
+QUOTAS_REACHED = _newest(
+    "eventhub_quotas_reached", "Quotas of zones and clients that are reached now.", ["kind"]
+)
 DISK_FREE_BYTES = Gauge(
     "eventhub_disk_free_bytes",
     "Free space on the disk that holds the data folder.",

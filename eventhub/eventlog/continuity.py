@@ -12,6 +12,7 @@ Concurrency contract: one event loop; `run` is one task, and any task may call t
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import psycopg
@@ -70,6 +71,7 @@ class Continuity:
         self._known: HighWaterMark | None = None  # of this life, in case the store has lost it
         self._newest: NewRow | StoredEvent | None = None
         self._replaces = False  # this process proved the life: any stored mark is older
+        self.on_new_life: Callable[[], None] = _note_nothing
         self._dirty = asyncio.Event()
 
     async def prove(self, connection: Connection) -> ContinuityProof:
@@ -117,6 +119,7 @@ class Continuity:
     def _enter(self, life: str, mark: HighWaterMark | None, *, replaces: bool = False) -> None:
         self._life, self._known, self._newest = life, mark, None
         self._replaces = replaces
+        self.on_new_life()
 
     async def doubt(self, connection: Connection, stream_id: int, cursor: Cursor) -> bool:
         """Return whether a refused cursor of a reader proves that the stream has lost events. If
@@ -178,6 +181,10 @@ class Continuity:
         if found is None or (found.life == own.life and found.appended_at_us < own.appended_at_us):
             return own
         return found
+
+
+def _note_nothing() -> None:
+    """Do nothing."""
 
 
 async def _proven(connection: Connection) -> tuple[str, str]:

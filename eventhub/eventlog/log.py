@@ -8,11 +8,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from eventhub.base import limits, metrics
 from eventhub.base.errors import Gone, SegmentMismatch, UnknownStream
 from eventhub.base.fair_queue import HUB_WORK, QueueOwner
+from eventhub.eventlog.append import SQL
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Appended, Draft
@@ -24,6 +25,7 @@ from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, Strea
 from eventhub.eventlog.tail import Tail
 from eventhub.eventlog.transient import Transient
 from eventhub.postgresql.connections import Connection, reading, reading_pool
+from eventhub.postgresql.rows import fetch_value
 
 Read = Callable[[Cursor, ReadLimits], Awaitable[list[StoredEvent]]]
 Admit = Callable[[list[Draft]], Awaitable[None]]  # raises StorageFull
@@ -47,6 +49,16 @@ class ReadsArchive(Protocol):
         """Return the events of a segment after a sequence. Raises ArchiveDamaged,
         ArchiveUnavailable.
         """
+
+
+class _RecentHead(NamedTuple):
+    """The last event of a stream, as it was read, or appended since by this process."""
+
+    cursor: Cursor
+    read_s: float  # when the read started, by the loop's clock
+
+
+_READING = _RecentHead(Cursor("", 0), float("-inf"))
 
 
 class Log:
@@ -74,12 +86,14 @@ class Log:
             shares=shares,
             continuity=self.continuity,
         )
-        self.transient = Transient(redis_url, shares)
+        self.transient = Transient(redis_url, shares, self._read_history)
+        self.continuity.on_new_life = self.transient.forget_history
         self.admit: Admit = _admit_all  # called before every append
         # called when PostgreSQL refuses an append because its disk is full
         self.on_write_refused: Callable[[], None] = _note_nothing
         self._archive = archive
         self._heads: dict[int, asyncio.Future[Cursor]] = {}  # reads in progress, by stream
+        self._recent: dict[int, _RecentHead] = {}  # by stream, for refusals
         self._appenders = {
             durability: Appender(database_url, durability, self.tail)
             for durability in ("sync", "async")
@@ -140,28 +154,56 @@ class Log:
             return await self.transient.append(stream, drafts)
         await self.admit(drafts)
         try:
-            return await self._appenders[durability].append(drafts, owner)
+            appended = await self._appenders[durability].append(drafts, owner)
         except StorageFull:
             self.on_write_refused()
             raise
+        if self._recent:
+            self._advance_recent(appended[-1])
+        return appended
+
+    async def _read_history(self) -> str:
+        """Return the history of the database, once its continuity is proved: a restore has another
+        one. Raises DatabaseUnavailable.
+        """
+        async with reading(self.lookups) as connection:
+            await self.continuity.prove(connection)
+            return await fetch_value(connection, SQL["history"]) or ""
 
     async def originals(self, zone_id: int, copies: Sequence[Copy]) -> list[Original]:
         """Return the stored events that new events are copies of. Raises DatabaseUnavailable."""
         async with reading(self.lookups) as connection:
             return await find_originals(connection, zone_id, copies)
 
-    async def head(self, stream: StreamInfo | int) -> Cursor:
-        """Return the last event of a stream. Callers at the same time share one read, so that a
-        flood of refused requests costs little.
+    async def head(self, stream: StreamInfo | int, *, age_s_max: float = 0.0) -> Cursor:
+        """Return the last event of a stream. Callers at the same time share one read. With
+        `age_s_max` it may be the one that was read that long ago, or that this process has appended
+        since: then a flood of refused requests costs no reads.
 
         Raises UnknownStream, DatabaseUnavailable, DatabaseBusy, TransientUnavailable.
         """
         stream_id = stream if isinstance(stream, int) else stream.id
+        recent = self._recent.get(stream_id)
+        if recent and recent.read_s > asyncio.get_running_loop().time() - age_s_max:
+            return recent.cursor
         found = self._heads.get(stream_id)
         if found is None:
             found = self._heads[stream_id] = asyncio.ensure_future(self._read_head(stream))
             found.add_done_callback(partial(self._end_head, stream_id))
-        return await asyncio.shield(found)
+        if not age_s_max:
+            return await asyncio.shield(found)
+        started_s = asyncio.get_running_loop().time()
+        if recent is None or recent.read_s > _READING.read_s:
+            self._note_recent(stream_id, _READING)
+        try:
+            cursor = await asyncio.shield(found)
+        except BaseException:
+            self._recent.pop(stream_id, None)
+            raise
+        appended = self._recent.get(stream_id, _READING).cursor  # by this process meanwhile
+        cursor = max(cursor, appended, key=lambda each: each.sequence)
+        self._note_recent(stream_id, _RecentHead(cursor, started_s))
+        return cursor
 
     async def _read_head(self, stream: StreamInfo | int) -> Cursor:
         if isinstance(stream, StreamInfo) and stream.durability == "transient":
@@ -172,6 +214,18 @@ class Log:
         if stream_id not in found:
             raise UnknownStream
         return found[stream_id]
+
+    def _note_recent(self, stream_id: int, head: "_RecentHead") -> None:
+        if len(self._recent) >= limits.RECENT_HEADS_MAX:
+            self._recent.clear()
+        self._recent[stream_id] = head
+
+    def _advance_recent(self, appended: Appended) -> None:
+        """Note an event that this process appended, so that no refusal names an earlier one."""
+        recent = self._recent.get(appended.stream_id)
+        if recent and not appended.duplicate:
+            cursor = Cursor(appended.segment, appended.sequence)
+            self._recent[appended.stream_id] = recent._replace(cursor=cursor)
 
     def _end_head(self, stream_id: int, done: "asyncio.Future[Cursor]") -> None:
         del self._heads[stream_id]

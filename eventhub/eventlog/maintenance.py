@@ -203,8 +203,8 @@ class Maintenance:
         return False
 
     async def _measure(self, connection: Connection, leads: bool) -> bool:
-        """Measure the storage. Without a quota and a disk only the metrics need it, so only the
-        leader measures.
+        """Measure the storage, and who has reached a quota. Without a quota of the hub and a disk
+        only the leader measures, for the metrics.
         """
         before = self._unmeasured
         found = await (await scalars(connection).execute(SQL["quota"])).fetchone()
@@ -224,6 +224,7 @@ class Maintenance:
         if leads:
             metrics.STORAGE_USED_BYTES.set(used)
             metrics.STORAGE_QUOTA_BYTES.set(quota or 0)
+            await self._hooks.check_quotas(connection)
         return False
 
     async def _free_space(self, connection: Connection, now_us: int) -> None:

@@ -2,21 +2,23 @@
 PostgreSQL (EMC-35). SQL module.
 
 The contract is that of the log: sequences without holes, cursors, gaps. One script numbers, adds
-and trims. The ring's UUID is bound to the run of Redis: after a restart of Redis or the loss of the
-ring there is a new segment, from which every reader learns of the loss.
+and trims. The ring's UUID is bound to the run of Redis and to the history of the database: after a
+restart of Redis, a restore of the database or the loss of the ring there is a new segment, from
+which every reader learns of the loss. A process caches the history. It reads it again when the
+database server was started, and when a ring is of another history; only then may it replace the
+ring, so that a process that has not noticed a restore does not remove what others have written.
 
 Concurrency contract: one event loop; `run` is one task.
 """
 
 import asyncio
-import re
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
+import psycopg
 import redis
 import redis.asyncio
 from redis.asyncio.retry import Retry
@@ -24,6 +26,7 @@ from redis.backoff import NoBackoff
 
 from eventhub.base import limits
 from eventhub.base.errors import (
+    DatabaseUnavailable,
     EventHubError,
     Gone,
     OutcomeUnknown,
@@ -32,37 +35,45 @@ from eventhub.base.errors import (
     SegmentMismatch,
 )
 from eventhub.base.event_loop import run_forever, wait_until_set
+from eventhub.eventlog.append import SQL
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.read import AtTime, Position, ReadLimits, Start
 from eventhub.eventlog.ring import Ring, Rings
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
-
-_LUA = Path(__file__).parent / "lua"
-_BEGIN = (_LUA / "begin.lua").read_text()
-_APPEND = _BEGIN + (_LUA / "append.lua").read_text()
-_READ = _BEGIN + (_LUA / "read.lua").read_text()
-_CHANNEL = "eventhub:transient:"
-_NO_REDIS = "This hub runs without Redis; set REDIS_URL to use transient streams."
-_AWAY = (redis.RedisError, OSError, TimeoutError)
-# The codes with which Redis refuses to write; for a script, they are within the error's text.
-_REFUSED = re.compile(
-    r"\b(OOM|LOADING|MISCONF|READONLY|NOREPLICAS|MASTERDOWN|BUSY|NOPERM|NOAUTH|CLUSTERDOWN|MOVED"
-    r"|ASK|TRYAGAIN)\b"
+from eventhub.eventlog.transient_scripts import (
+    APPEND,
+    AWAY,
+    CHANNEL,
+    NO_REDIS,
+    OTHER_HISTORY,
+    READ,
+    NotSent,
+    draft_values,
+    keys,
+    stored_nothing,
 )
+from eventhub.postgresql.rows import scalars
 
 
 class _WaitingAppend(NamedTuple):
     stream_id: int
-    values: list[Any]
+    values: list[Any]  # of the script, after the new UUID
     answer: "asyncio.Future[Any]"
 
 
 class Transient:
-    """The transient streams of one process. Without a URL, calls raise TransientUnavailable."""
+    """The transient streams of one process. Without a URL, calls raise TransientUnavailable.
+    `read_history` reads the history of the database, "" if the server was started since it was
+    proved; it raises DatabaseUnavailable.
+    """
 
-    def __init__(self, url: str, shares: set[Ring]) -> None:
+    def __init__(
+        self, url: str, shares: set[Ring], read_history: Callable[[], Awaitable[str]]
+    ) -> None:
         self._redis = _client(url) if url else None
+        self._read_history = read_history
+        self._history = ""
         self.rings = Rings(shares, self._head, self._poll_soon)
         self._received: set[int] = set()  # streams with announced events that are not read yet
         self._some_received = asyncio.Event()
@@ -77,19 +88,20 @@ class Transient:
     async def append(self, stream: StreamInfo, drafts: Sequence[Draft]) -> list[Appended]:
         """Store one request's drafts, all or none.
 
-        Raises ProducerWindow, TransientUnavailable (nothing was stored), OutcomeUnknown,
-        Overloaded.
+        Raises ProducerWindow, TransientUnavailable, DatabaseUnavailable (nothing was stored),
+        OutcomeUnknown, Overloaded.
         """
         values: list[Any] = [
             stream.retain_events or limits.TRANSIENT_EVENTS_DEFAULT,
             stream.retain_bytes or limits.TRANSIENT_BYTES_DEFAULT,
             limits.PRODUCER_WINDOW,
             limits.TRANSIENT_PRODUCER_S,
-            f"{_CHANNEL}{stream.id}",
+            f"{CHANNEL}{stream.id}",
         ]
         for draft in drafts:
-            values += _draft_values(draft)
-        segment, at_us, given, *last = await self._submit(stream.id, values)
+            values += draft_values(draft)
+        found = await self._in_history(lambda history: self._submit(stream.id, [*history, *values]))
+        segment, at_us, given, *last = found
         if not segment:
             raise ProducerWindow(index=at_us, field="id.sequence", highest=int(given))
         head = Cursor(segment.decode(), *last)
@@ -99,10 +111,30 @@ class Transient:
         self._push(stream.id, _stored(drafts, appended, int(at_us)))
         return appended
 
+    async def _in_history(self, call: Callable[[list[Any]], Awaitable[Any]]) -> Any:
+        """Return the answer of a script that is called with the history. Where the ring is of
+        another one, read the history again, and let the script replace the ring if it still is.
+        """
+        if self._redis is None:
+            raise TransientUnavailable(NO_REDIS)
+        history = self._history or await self._learn_history()
+        found = await call([history, 0])
+        if found != OTHER_HISTORY:
+            return found
+        return await call([await self._learn_history(), 1])
+
+    async def _learn_history(self) -> str:
+        self._history = await self._read_history()
+        if not self._history:
+            raise TransientUnavailable("The database was started just now; try again.")
+        return self._history
+
+    def forget_history(self) -> None:
+        """Read the history again at the next call: the database server was started."""
+        self._history = ""
+
     async def _submit(self, stream_id: int, values: list[Any]) -> Any:
         """Return the script's answer to one request. Waiting requests share a round trip."""
-        if self._redis is None:
-            raise TransientUnavailable(_NO_REDIS)
         if len(self._waiting) >= limits.TRANSIENT_WAITING_MAX:
             raise Overloaded
         answer = asyncio.get_running_loop().create_future()
@@ -174,12 +206,12 @@ class Transient:
         while True:
             try:
                 async with client.pubsub(ignore_subscribe_messages=True) as published:
-                    await published.psubscribe(f"{_CHANNEL}*")
+                    await published.psubscribe(f"{CHANNEL}*")
                     if away:
                         self._distrust()
                     async for message in published.listen():
                         self._receive(int(message["channel"].rpartition(b":")[2]))
-            except _AWAY:
+            except AWAY:
                 away = True
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
@@ -197,7 +229,7 @@ class Transient:
             try:
                 for stream_id in received:
                     await self._fill(stream_id)
-            except TransientUnavailable:
+            except (TransientUnavailable, DatabaseUnavailable):
                 self._distrust()
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
             await wait_until_set(self._some_received, self._poll_at_s - clock())
@@ -247,7 +279,9 @@ class Transient:
         """Return the head, the first readable sequence, and the events of a range. Raises
         TransientUnavailable.
         """
-        segment, oldest, head, rows = await self._script(_READ, stream_id, [first, last])
+        segment, oldest, head, rows = await self._in_history(
+            lambda history: self._script(READ, stream_id, [*history, first, last])
+        )
         name = segment.decode()
         events = [
             StoredEvent(name, int(key.partition(b"-")[0]), int(row[1]), int(row[5]), row[3])
@@ -257,26 +291,30 @@ class Transient:
 
     async def _script(self, script: str, stream_id: int, values: list[Any]) -> Any:
         if self._redis is None:
-            raise TransientUnavailable(_NO_REDIS)
+            raise TransientUnavailable(NO_REDIS)
         try:
             run = self._redis.register_script(script)
             async with asyncio.timeout(limits.TRANSIENT_TIMEOUT_S_MAX):
-                return await run(_keys(stream_id), [str(uuid.uuid4()), *values])
-        except _AWAY as error:
+                return await run(keys(stream_id), [str(uuid.uuid4()), *values])
+        except AWAY as error:
             raise TransientUnavailable() from error
 
 
-def positions(url: str, stream_ids: Sequence[int]) -> dict[int, tuple[str, int, int]]:
+def positions(
+    connection: psycopg.Connection[Any], url: str, stream_ids: Sequence[int]
+) -> dict[int, tuple[str, int, int]]:
     """Return for each transient stream the segment's UUID, the first readable and the last
     sequence. Raises TransientUnavailable.
     """
-    if not url:
-        raise TransientUnavailable(_NO_REDIS)
+    history = scalars(connection).execute(SQL["history"]).fetchone()
+    if not url or history is None:
+        raise TransientUnavailable(None if url else NO_REDIS)
     try:
         with redis.Redis.from_url(url, socket_timeout=limits.TRANSIENT_TIMEOUT_S_MAX) as client:
-            run = client.register_script(_READ)
-            found = {one: run(_keys(one), [str(uuid.uuid4()), 1, 0]) for one in stream_ids}
-    except _AWAY as error:
+            run = client.register_script(READ)
+            values = (history, 1, 1, 0)
+            found = {one: run(keys(one), [str(uuid.uuid4()), *values]) for one in stream_ids}
+    except AWAY as error:
         raise TransientUnavailable() from error
     return {one: (row[0].decode(), int(row[1]), int(row[2])) for one, row in found.items()}
 
@@ -287,8 +325,8 @@ def erase(url: str, stream_id: int) -> None:
         return  # nothing was stored, or it ended with the Redis that this hub no longer has
     try:
         with redis.Redis.from_url(url, socket_timeout=limits.TRANSIENT_TIMEOUT_S_MAX) as client:
-            client.delete(*_keys(stream_id))
-    except _AWAY as error:
+            client.delete(*keys(stream_id))
+    except AWAY as error:
         raise TransientUnavailable() from error
 
 
@@ -302,10 +340,6 @@ def _client(url: str) -> "redis.asyncio.Redis":
     )
 
 
-class _NotSent(Exception):
-    """There was no connection, so nothing was sent."""
-
-
 async def _evaluated(client: "redis.asyncio.Redis", taken: Sequence[_WaitingAppend]) -> list[Any]:
     """Run the append script for each request; return answers, or exceptions in their positions."""
     try:
@@ -313,20 +347,20 @@ async def _evaluated(client: "redis.asyncio.Redis", taken: Sequence[_WaitingAppe
             await _connected(client)
             async with client.pipeline(transaction=False) as pipe:
                 for stream_id, values, _ in taken:
-                    pipe.eval(_APPEND, 4, *_keys(stream_id), str(uuid.uuid4()), *values)
+                    pipe.eval(APPEND, 4, *keys(stream_id), str(uuid.uuid4()), *values)
                 return await pipe.execute(raise_on_error=False)
     except Exception as error:
         return [error] * len(taken)
 
 
 async def _connected(client: "redis.asyncio.Redis") -> None:
-    """Ensure that the pool has an open connection for the next command. Raises _NotSent."""
+    """Ensure that the pool has an open connection for the next command. Raises NotSent."""
     pool = client.connection_pool
     try:
         connection = await pool.get_connection()  # type: ignore[no-untyped-call]
         await pool.release(connection)
     except Exception as error:
-        raise _NotSent from error
+        raise NotSent from error
 
 
 def _answer(answer: "asyncio.Future[Any]", found: Any) -> None:
@@ -335,26 +369,11 @@ def _answer(answer: "asyncio.Future[Any]", found: Any) -> None:
     if isinstance(found, EventHubError):
         answer.set_exception(found)
     elif isinstance(found, BaseException):
-        unavailable = TransientUnavailable() if _stored_nothing(found) else OutcomeUnknown()
+        unavailable = TransientUnavailable() if stored_nothing(found) else OutcomeUnknown()
         unavailable.__cause__ = found
         answer.set_exception(unavailable)
     else:
         answer.set_result(found)
-
-
-def _keys(stream_id: int) -> list[str]:
-    """Return the keys of a stream, all in one slot of a cluster."""
-    name = f"eventhub:{{t{stream_id}}}"
-    return [f"{name}:meta", f"{name}:events", f"{name}:numbers", f"{name}:tokens"]
-
-
-def _draft_values(draft: Draft) -> list[Any]:
-    own = draft.producer
-    if own is None:
-        return [draft.mask, draft.payload, "", "", "", draft.token]
-    producer = f"{own.client_id}:{own.incarnation}"
-    slot = own.number % limits.PRODUCER_WINDOW
-    return [draft.mask, draft.payload, producer, own.number, slot, draft.token]
 
 
 def _stored(drafts: Sequence[Draft], appended: list[Appended], at_us: int) -> list[StoredEvent]:
@@ -375,15 +394,3 @@ def _require_held(cursor: Cursor, head: Cursor, first: int) -> None:
             missed={"first": cursor.sequence + 1, "last": first - 1},
             resume={"segment": head.segment, "sequence": first - 1},
         )
-
-
-def _stored_nothing(error: BaseException) -> bool:
-    """Return whether certainly nothing was stored: there was no connection, or Redis refused the
-    script or its first write. Redis never interrupts a script after its first write.
-    """
-    if isinstance(error, redis.ResponseError | redis.exceptions.BusyLoadingError):
-        code = getattr(error, "status_code", None) or ""
-        return _REFUSED.search(f"{code} {error}") is not None
-    return isinstance(error, _NotSent) or isinstance(
-        error.__cause__, ConnectionRefusedError | FileNotFoundError
-    )

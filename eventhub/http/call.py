@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
+from eventhub.base import limits
 from eventhub.base.errors import EventHubError
 from eventhub.base.fair_queue import Admission
 from eventhub.eventlog.log import Log
@@ -21,6 +22,7 @@ from eventhub.http.messages import Headers, Incoming, Response, Scope, Streaming
 from eventhub.types.registry import TypeRegistry
 
 _WITHOUT_POSITION = (401, 503)  # the caller is unknown, or the log cannot be read
+_OF_A_LIMIT = (429, 507)  # refused for as long as the caller repeats it: from memory
 
 
 class RouteServices(NamedTuple):
@@ -83,6 +85,7 @@ async def reply_position(
     try:
         if subject.caller is None:  # refused before the route authenticated it
             subject.caller = await services.authorizer.authenticate(bearer_of(headers))
-        return await services.log.head(subject.stream or SYSTEM_STREAM_ID)
+        age_s_max = limits.REFUSAL_HEAD_S_MAX if status in _OF_A_LIMIT else 0.0
+        return await services.log.head(subject.stream or SYSTEM_STREAM_ID, age_s_max=age_s_max)
     except EventHubError:
         return None

@@ -15,7 +15,7 @@ from msgspec import Meta
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.grants import HUB_STREAMS
 from eventhub.access.principal import Principal, is_shown
-from eventhub.access.quotas import RateLimited
+from eventhub.access.quotas import RateLimited, ZoneStorageFull
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
     EventHubError,
@@ -134,10 +134,13 @@ async def emit(
     """Append the events of one request, all or none (EMC-03): an error refuses the whole request.
 
     Raises subclasses of BadRequest, TypeViolation, TypeTooCostly, UndeclaredType and
-    ImmutableProperty with the event's index, RateLimited, and what Log.append raises. Call
+    ImmutableProperty with the event's index, RateLimited, ZoneStorageFull, and what Log.append
+    raises. Call
     `require_emit` before.
     """
     principal = sender.principal
+    if info.durability != "transient":
+        principal.require_storage()
     if principal.rates is not None:
         await services.authorizer.rates.spend(principal, len(events))
     types = await services.types.zone(principal.zone_id)
@@ -248,8 +251,8 @@ async def emit_route(call: Call) -> Response:
     principal = await call.authenticate(head.credential)
     require_emit(principal, stream)
     info = await call.find_stream(principal, stream)
-    if principal.rates is not None:
-        await _require_rate(call.authorizer, principal)
+    if principal.rates is not None or principal.storage_quota is not None:
+        await _require_quotas(call.authorizer, principal, info)
     if info.deletes_at_us is not None:
         raise StreamDeleting.of(stream, info.deletes_at_us)
     key, ce_headers = _own_headers(headers)
@@ -267,13 +270,16 @@ async def emit_route(call: Call) -> Response:
     return response
 
 
-async def _require_rate(authorizer: Authorizer, principal: Principal) -> None:
-    """Raise RateLimited if a rate is known to be used up; after a random pause, in which nothing is
-    read, so that a client that repeats at once on many connections costs other clients little.
+async def _require_quotas(authorizer: Authorizer, principal: Principal, info: StreamInfo) -> None:
+    """Raise RateLimited or ZoneStorageFull if a quota is known to be used up; after a random pause,
+    in which nothing is read, so that a client that repeats at once on many connections costs other
+    clients little.
     """
     try:
+        if info.durability != "transient":
+            principal.require_storage()
         authorizer.rates.require(principal)
-    except RateLimited:
+    except (RateLimited, ZoneStorageFull):
         await asyncio.sleep(uniform(*limits.EMIT_RATE_REFUSAL_S))  # noqa: S311 - spreads them
         raise
 

@@ -286,16 +286,7 @@ def utf8_path(raw: str) -> str:
 def problem_response(error: EventHubError) -> Response:
     """Return an error as its problem document, and count it."""
     metrics.REFUSED.labels(code=error.code).inc()
-    headers: Headers = []
-    if error.retry_after_s is not None:
-        headers.append((b"retry-after", str(error.retry_after_s).encode()))
-    headers += error.headers
-    if error.status == 401:
-        headers.append((b"www-authenticate", b'Bearer realm="eventhub"'))
-    if error.status == 426:
-        headers += [(b"upgrade", b"websocket"), (b"connection", b"upgrade")]
-    if "allow" in error.details:
-        headers.append((b"allow", str(error.details["allow"]).encode()))
+    headers = error.headers
     if isinstance(error, BodyTooLarge | RequestTimeout):
         headers.append((b"connection", b"close"))
     body = orjson.dumps(error.problem())
@@ -304,7 +295,8 @@ def problem_response(error: EventHubError) -> Response:
 
 async def send_response(send: Send, response: Response, incoming: Incoming) -> None:
     """Send the response. After an error, discard what the client is still sending first: closing
-    the connection at once would reset it, and the response would be lost.
+    the connection at once would reset it, and the response would be lost. A body that has arrived
+    is left unread.
     """
     headers = [
         (b"content-type", response.content_type),
@@ -312,7 +304,8 @@ async def send_response(send: Send, response: Response, incoming: Incoming) -> N
         *response.headers,
         *position_headers(response.position),
     ]
-    lingers = response.status >= 400 and not incoming.complete
+    received = incoming.complete or incoming.peer.whole
+    lingers = response.status >= 400 and not received
     incoming.peer.hold()
     try:
         await send({"type": "http.response.start", "status": response.status, "headers": headers})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from eventhub.access.quotas import RateLimited
+from eventhub.access.quotas import RateLimited, ZoneStorageFull
 from eventhub.base import errors, limits
 from eventhub.base.errors import DatabaseBusy
 from eventhub.event import cloudevents, fox_xml, oif
@@ -140,7 +140,13 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
     *(errors.EventTooLarge, errors.UnsupportedMediaType, MalformedXml, InvalidXml, TypeViolation),
     *(TypeTooCostly, UndeclaredType, ImmutableProperty),
     *(errors.DatabaseUnavailable, DatabaseBusy),
-    *(errors.OutcomeUnknown, errors.Overloaded, errors.TooManyRequests, RateLimited),
+    *(
+        errors.OutcomeUnknown,
+        errors.Overloaded,
+        errors.TooManyRequests,
+        RateLimited,
+        ZoneStorageFull,
+    ),
     *(TransientUnavailable, StorageFull),
 )
 

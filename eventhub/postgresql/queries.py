@@ -11,7 +11,7 @@ _MARK = "-- name: "
 def load(file: str, filled: Mapping[str, str] | None = None) -> dict[str, LiteralString]:
     """Return the statements of a file by name.
 
-    `file` is a path such as `delivery/sql/forward.sql`. `filled` maps each `{name}` to its text.
+    `file` is a path such as `delivery/sql/forward.sql`. `filled` has the texts of its `{name}`s.
     Comments are removed, because `%` in them would count as a parameter.
     """
     queries: dict[str, LiteralString] = {}
@@ -24,4 +24,6 @@ def load(file: str, filled: Mapping[str, str] | None = None) -> dict[str, Litera
 
 
 def _filled(query: LiteralString, text: Mapping[str, str]) -> LiteralString:
-    return query.format_map(text)
+    for name, part in text.items():
+        query = query.replace(f"{{{name}}}", part)
+    return query

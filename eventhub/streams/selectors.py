@@ -124,7 +124,7 @@ def with_positions(rows: list[StreamRow]) -> list[StreamRow]:
     if not ids:
         return rows
     try:
-        found = positions(read_env().redis_url, ids)
+        found = positions(raw_connection(), read_env().redis_url, ids)
     except TransientUnavailable:
         return rows
     fields: dict[int, dict[str, Any]] = {

@@ -230,6 +230,7 @@ def _writable(actor: Actor, name: str) -> tuple[StreamRow, str]:
     row = _keyed(actor, name)
     if row.deletes_at_us is not None:
         raise StreamDeleting.of(name, row.deletes_at_us)
+    actor.principal.require_storage()
     spend_now(raw_connection(), actor.principal)
     return row, actor.principal.client
 

@@ -15,6 +15,7 @@ from delivery.forward.backlog import Backlog
 from delivery.forward.bounds import BacklogSettings
 from delivery.health.watch import HealthWatch, WatchedParts
 from delivery.partitions.archive import PartitionArchive
+from delivery.tenant_limits.usage import QuotaWatch
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.zone_names import zone_names
 from eventhub.base.clock import SystemClock
@@ -101,6 +102,7 @@ def open_maintenance(env: Env, continuity: Continuity) -> Maintenance:
         release=log_retention.copy_pending_payloads,
         shed=partial(log_retention.drop_oldest_partition, archive),
         bound=backlog.check,
+        check_quotas=QuotaWatch(clock).check,
     )
     maintenance = Maintenance(
         env.database_direct_url,

@@ -39,8 +39,9 @@ def _every(seconds: int, task: str) -> dict[str, Any]:
 TIMETABLE = {
     # partitions of old deliveries, attempts and listeners are archived and dropped
     "retire": _every(HOUR_S, "delivery.retire"),
-    # rows of ordered lanes that have been unused for long are deleted
-    "forget-lanes": _every(HOUR_S, "delivery.forget_lanes"),
+    # lanes that have been unused for long, leftovers of deleted endpoints and old statistics are
+    # deleted
+    "delete-leftovers": _every(HOUR_S, "delivery.delete_leftovers"),
     # ended versions of registrations that nothing can need any more are deleted
     "purge-versions": _every(HOUR_S, "registrations.purge_versions"),
     # what is to be deleted is, at the end of its grace period

@@ -65,6 +65,12 @@ class BatchSerializer(Serializer):
             return dict(zip(BATCH_COLUMNS, _NO_BATCH, strict=True))
         return super().run_validation(data)
 
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Return all fields: a change replaces the whole, although DRF takes it for partial."""
+        if "batch_events_max" not in attrs:
+            raise serializers.ValidationError({"events_max": "Missing."}, "required")
+        return {**dict(zip(BATCH_COLUMNS, _NO_BATCH, strict=True)), **attrs}
+
     @classmethod
     def represent(cls, item: Any) -> Any:
         return None if item.batch_events_max is None else super().represent(item)

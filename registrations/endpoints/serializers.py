@@ -109,6 +109,8 @@ class AuthenticationSerializer(Serializer):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "type" not in attrs:  # in a change, which DRF takes for partial
+            raise serializers.ValidationError({"type": "Missing."}, "required")
         kind = attrs["type"]
         for name in _REQUIRED[kind]:
             if name not in attrs:

@@ -4,13 +4,20 @@ from typing import Any, Literal, NamedTuple
 
 import psycopg
 
-from eventhub.eventlog import append
+from eventhub.eventlog.drafts import Appended
 from eventhub.eventlog.resource_changes import Resource
-from eventhub.eventlog.system import Announcement, announce_in
+from eventhub.eventlog.system import Announcement, announce_in, notify_of
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import fetch_one
 
-SQL = queries.load("registrations/sql/endpoints.sql")
+# the columns of `e` (endpoints) and `z` (its zone) that calling an endpoint needs, besides its id
+FILLED = {
+    "callback_columns": "e.url, e.signature,"
+    " (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us,"
+    " e.client_id, z.name AS zone, e.format, e.handshake, e.batch_events_max,"
+    " e.batch_bytes_max, e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate"
+}
+SQL = queries.load("registrations/sql/endpoints.sql", filled=FILLED)
 
 Connection = psycopg.Connection[Any]
 Format = Literal["native", "cloudevents_structured", "cloudevents_binary"]  # of a callback's body
@@ -69,8 +76,9 @@ async def end_verification(
             return
         values = {"id": endpoint_id, "allowed_rate": result.allowed_rate}
         row = await fetch_one(connection, _ChangedEndpoint, SQL["verified"], values)
-        heads = "" if row is None else await _announce_changed(connection, row)
-    await connection.execute(append.SQL["notify"], (heads,))
+        appended = None if row is None else await _announce_changed(connection, row)
+    if appended is not None:
+        await notify_of(connection, appended)
 
 
 async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, reason: str) -> bool:
@@ -84,19 +92,23 @@ async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, re
         row = await fetch_one(connection, _ChangedEndpoint, SQL["disable"], values)
         if row is None:
             return False
-        heads = await _announce_changed(connection, row)
-    await connection.execute(append.SQL["notify"], (heads,))
+        appended = await _announce_changed(connection, row)
+    await notify_of(connection, appended)
     return True
 
 
-async def _announce_changed(connection: psycopg.AsyncConnection[Any], row: _ChangedEndpoint) -> str:
-    """Announce the change and its cause; return what to notify readers of after the commit."""
+async def _announce_changed(
+    connection: psycopg.AsyncConnection[Any], row: _ChangedEndpoint
+) -> Appended:
+    """Announce the change and its cause; return the last event, to notify readers of after the
+    commit.
+    """
     change = announcement("changed", row.zone_id, row.attributes)
     appended = await announce_in(connection, zone=row.zone, announcement=change)
     if row.cause is not None:
         cause = Announcement("endpoint.disabled", row.cause)
         appended = await announce_in(connection, zone=row.zone, announcement=cause)
-    return append.heads_text({appended.stream_id: appended.sequence})
+    return appended
 
 
 def announcement(change: str, zone_id: int, attributes: dict[str, Any]) -> Announcement:

@@ -44,9 +44,7 @@ WITH ranked AS (
 UPDATE endpoint_verifications v SET claimed_until = now() + make_interval(secs => %(claim_s)s)
   FROM chosen JOIN endpoints e ON e.id = chosen.endpoint_id JOIN zones z ON z.id = e.zone_id
  WHERE v.endpoint_id = chosen.endpoint_id
-RETURNING chosen.number, e.id, e.url, (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us, e.signature,
-          e.client_id, z.name AS zone, e.format, e.handshake, e.batch_events_max, e.batch_bytes_max, e.retry_schedule,
-          e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate
+RETURNING chosen.number, e.id, {callback_columns}
 
 -- name: lock_endpoint
 SELECT id FROM endpoints WHERE id = %(id)s FOR NO KEY UPDATE

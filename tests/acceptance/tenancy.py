@@ -77,6 +77,8 @@ READS = (
     Row("GET /v1/endpoints", "/v1/endpoints", "listen", own=True),
     Row("GET /v1/endpoints", "/v1/endpoints?client=<client>", "listen", own=True),
     Row("GET /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),
+    Row("GET /v1/endpoints/{endpoint}/statistics", "/v1/endpoints/<endpoint>/statistics",
+        "listen"),
     Row("GET /v1/endpoints/{endpoint}/secrets", "/v1/endpoints/<endpoint>/secrets", "listen"),
     Row("GET /v1/registrations", "/v1/registrations", "listen", own=True),
     Row("GET /v1/registrations", "/v1/registrations?client=<client>", "listen", own=True),

@@ -182,7 +182,7 @@ def _await_end(connection: Connection, endpoints: Sequence[int], log: Path) -> f
     end of the workers' log.
     """
     until_s = time.monotonic() + END_S
-    while deliveries.pending(connection, endpoints):
+    while deliveries.any_pending(connection, endpoints):
         if time.monotonic() > until_s:
             left = deliveries.pending(connection, endpoints)
             raise LoadFailed(f"{left} deliveries are left over:\n{log.read_text()[-LOG_SHOWN:]}")

@@ -144,6 +144,18 @@ def pending(connection: Connection, endpoints: Sequence[int]) -> int:
     return int(row[0])
 
 
+def any_pending(connection: Connection, endpoints: Sequence[int]) -> bool:
+    """Return whether a delivery of those endpoints is unfinished. It costs little, so that the
+    database's time is that of the workers.
+    """
+    row = connection.execute(
+        "SELECT EXISTS (SELECT FROM unnest(%s::bigint[]) AS e, LATERAL ("
+        " SELECT FROM deliveries WHERE endpoint_id = e AND state = 'pending' LIMIT 1) AS d)",
+        (list(endpoints),),
+    ).fetchone()
+    return bool(row and row[0])
+
+
 def latencies_ms(
     connection: Connection, endpoints: Sequence[int]
 ) -> tuple[float, dict[str, float]]:

@@ -2,7 +2,11 @@
 
 import time
 from collections.abc import Callable
+from functools import cache
 
+import psycopg
+
+from eventhub.base import limits
 from tests.benchmarks import events
 from tests.benchmarks.baselines.rows import raw_copy
 from tests.benchmarks.load.jobs import HttpJob, Target
@@ -45,7 +49,35 @@ def cases(world: World, pace: Pace) -> list[Case]:
             lower_is_better=True,
         ),
         Case(name="emit_64_ids", unit="requests/s", product=_with_ids(world, pace)),
+        Case(
+            name="emit_64_quota",
+            unit="requests/s",
+            product=posted(world, pace, lambda: _with_quotas(world), 64),
+            baselines={"without_quota": posted(world, pace, lambda: world.emit_target("emit"), 64)},
+            floor=0.9,
+            goal=0.95,
+        ),
     ]
+
+
+def _with_quotas(world: World) -> Target:
+    """Return the target of a client whose quotas are never reached."""
+    target = world.emit_target("emit")
+    headers = {**target.headers, "authorization": f"Bearer {_bounded_key(world)}"}
+    return target._replace(headers=headers)
+
+
+@cache
+def _bounded_key(world: World) -> str:
+    key = world.new_key("bounded", "emit:*")
+    with psycopg.connect(world.url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO quotas (zone_id, client_id, kind, value)"
+            " SELECT zone_id, id, unnest(ARRAY['events_per_s', 'sockets']), %s"
+            " FROM clients WHERE name = 'bounded'",
+            (limits.SOCKETS_QUOTA_MAX,),
+        )
+    return key
 
 
 def noop(world: World, pace: Pace) -> Measure:

@@ -35,12 +35,13 @@ PAGES = {
     "types/shop/order.placed": "order.placed",
     "channels": "Channels",
     "clients": "Clients",
+    "limits": "Limits",
     "storage": "Storage",
     "jobs": "Jobs",
     "jobs/backtest?stream=orders": "Back-test",
     "jobs/retention?stream=orders": "Retention",
 }
-ENDPOINT_TABS = ("overview", "secrets", "authentication", "retries")
+ENDPOINT_TABS = ("overview", "statistics", "secrets", "authentication", "retries")
 FORMS = {  # what opens each
     "filters?language=predicate&stream=orders&filter=(and (> n 0) (> n n))": "Register it",
     "registrations": "New registration",
@@ -50,6 +51,7 @@ FORMS = {  # what opens each
     "types": "New type",
     "channels": "New channel",
     "clients": "New client",
+    "limits": "Change the limits",
     "storage": "Change the quota",
 }
 LOOKS: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 380))

@@ -141,6 +141,36 @@ def test_the_quota_is_changed_and_what_is_used_is_drawn(desk: Desk) -> None:
     expect(page.get_by_role("region", name="Quota")).to_contain_text("3 GiB")
 
 
+def test_the_limits_of_the_zone_and_of_a_client_are_set(desk: Desk) -> None:
+    desk.zone.key("emit:*", client="shop")
+    page = desk.open("limits", "Limits")
+    row = page.get_by_role("row").filter(has_text="Sockets")
+    expect(row).to_contain_text("no limit")
+    desk.button("Change the limits").click()
+    form = page.get_by_role("dialog", name="Limits of")
+    form.get_by_role("textbox", name="Sockets").fill("40")
+    form.get_by_role("textbox", name="Stored bytes").fill("0")
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_role("textbox", name="Stored bytes")).to_have_attribute(
+        "aria-invalid", "true"
+    )
+    form.get_by_role("textbox", name="Stored bytes").fill("2")
+    form.get_by_role("button", name="Save").click()
+    expect(form).to_be_hidden()
+    expect(row).to_contain_text("40")
+    expect(page.get_by_role("row").filter(has_text="Stored bytes")).to_contain_text("2 GiB")
+    page = desk.open("clients?client=shop", "Clients")
+    client = page.get_by_role("dialog", name="shop")
+    expect(client.get_by_role("row").filter(has_text="Endpoints")).to_contain_text("10,000")
+    client.get_by_role("button", name="Change the limits").click()
+    form = page.get_by_role("dialog", name="Limits of shop")
+    expect(form.get_by_role("textbox", name="Stored bytes")).to_have_count(0)
+    form.get_by_role("textbox", name="Endpoints").fill("7")
+    form.get_by_role("button", name="Save").click()
+    expect(form).to_be_hidden()
+    expect(client.get_by_role("row").filter(has_text="Endpoints")).to_contain_text("7")
+
+
 @pytest.fixture
 def quota(desk: Desk) -> Iterator[None]:
     """Restore the quota afterwards: it is the whole hub's."""

@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from datetime import date
 from typing import Any, NamedTuple
@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import psycopg
 from psycopg import sql
 
+from delivery.callbacks.claimed_groups import claim_groups
+from delivery.callbacks.claims import Claimed
 from delivery.callbacks.dispatcher import CallbackDispatcher, DispatcherSettings
 from delivery.partitions.create import day_partition, deliveries_partition
 from eventhub.base import limits
@@ -25,6 +27,7 @@ from eventhub.eventlog import streams
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.streams import StreamPolicy
+from eventhub.postgresql.connections import Connection
 from registrations.endpoints.addresses import parse_allowed
 from registrations.endpoints.credentials import packed
 from registrations.endpoints.secrets import Keyring
@@ -351,6 +354,12 @@ async def draining(
         stop.set()
         await running
         await asyncio.gather(*units, return_exceptions=True)
+
+
+async def claim_parallel(connection: Connection, requested: Mapping[int, int]) -> list[Claimed]:
+    """Claim deliveries, for each endpoint at most so many."""
+    groups = await claim_groups(connection, requested)
+    return [each for group in groups for each in group.deliveries()]
 
 
 async def until(holds: Callable[[], bool], seconds: float = 40.0) -> None:

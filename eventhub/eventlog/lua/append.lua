@@ -1,9 +1,9 @@
--- ARGV[2..6]: the most events, the most bytes, the producer window, its lifetime in seconds, the channel to publish to; then for
+-- ARGV[4..8]: the most events, the most bytes, the producer window, its lifetime in seconds, the channel to publish to; then for
 -- each draft: mask, payload, producer (client:incarnation, or empty), its number and the number's slot in the window, token.
 -- All drafts are stored (or found to be duplicates), or none. Numbers are compared as texts: Lua's are exact only up to 2^53.
 -- Returns {uuid, microseconds, sequence of each, negative for a duplicate, last sequence}, or {'', index of the refused draft,
 -- highest}.
-local events_max, bytes_max, window = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local events_max, bytes_max, window = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local given, earlier, highest, next = {}, {}, {}, last
 
 local function known(producer, number, slot, token)
@@ -19,7 +19,7 @@ local function known(producer, number, slot, token)
     return token ~= '' and tonumber(earlier['t' .. token] or redis.call('HGET', KEYS[4], token) or nil)
 end
 
-for at = 7, #ARGV, 6 do
+for at = 9, #ARGV, 6 do
     local producer, number, slot, token = ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
     local found = known(producer, number, slot, token)
     if found then
@@ -43,7 +43,7 @@ local time = redis.call('TIME')
 local now = time[1] .. string.format('%06d', tonumber(time[2]))
 for index, sequence in ipairs(given) do
     if sequence > 0 then
-        local at = 7 + (index - 1) * 6
+        local at = 9 + (index - 1) * 6
         local payload, producer, token = ARGV[at + 1], ARGV[at + 2], ARGV[at + 5]
         redis.call('XADD', KEYS[2], sequence .. '-0', 'm', ARGV[at], 'p', payload, 't', now, 'k', token)
         bytes = bytes + #payload
@@ -63,6 +63,6 @@ while next - first + 1 > events_max or (bytes > bytes_max and first < next) do
     first = first + 1
 end
 redis.call('HSET', KEYS[1], 'first', first, 'last', next, 'bytes', bytes)
-redis.call('EXPIRE', KEYS[3], ARGV[5])
-if next > last then redis.call('PUBLISH', ARGV[6], next) end
+redis.call('EXPIRE', KEYS[3], ARGV[7])
+if next > last then redis.call('PUBLISH', ARGV[8], next) end
 return {uuid, now, given, next}

@@ -50,6 +50,10 @@ async def _unbounded(_connection: Connection, _budget: StorageBudget) -> None:
     return None
 
 
+async def _without_quotas(_connection: Connection) -> None:
+    return None
+
+
 class RetentionHooks(NamedTuple):
     """The functions of other packages that retention calls; the composition root provides them."""
 
@@ -63,6 +67,8 @@ class RetentionHooks(NamedTuple):
     shed: Callable[[Connection, bool], Awaitable[bool]] = _nothing_shed
     # drop other data that exceeds its own bounds, and announce it
     bound: Callable[[Connection, StorageBudget], Awaitable[None]] = _unbounded
+    # mark and announce the quotas of tenants that are reached
+    check_quotas: Callable[[Connection], Awaitable[None]] = _without_quotas
 
 
 class Trimmed(NamedTuple):

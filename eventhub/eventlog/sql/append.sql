@@ -33,6 +33,10 @@ SELECT shows_loss(%s, %s::uuid, %s)
 -- name: roll_one
 SELECT FROM roll_segments(ARRAY[%s]::bigint[], true)
 
+-- name: history
+-- The history of the database; null until it is proved for this life of the server, because a restore starts another one.
+SELECT CASE WHEN proven_life() IS NOT NULL THEN history::text END AS history FROM log_state
+
 -- name: new_history
 -- Data derived from the database and stored elsewhere may be of a history that is lost.
 UPDATE log_state SET history = gen_random_uuid()

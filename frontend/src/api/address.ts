@@ -1,4 +1,7 @@
-/** Strict parsing of a page's address: an unreadable parameter is a fault, and the page shows nothing instead. */
+/** The parameters of a page's address. Parsing is strict: an unreadable parameter is a fault, and the page shows nothing instead. */
+
+import { useCallback, useLayoutEffect, useRef } from "react";
+import { type NavigateOptions, useSearchParams } from "react-router";
 
 const NUMBER_MAX = 999_999_999_999_999;
 
@@ -30,4 +33,24 @@ export function numberIn(text: string): number | undefined {
 
 export function isFaulty(faults: Faults): boolean {
   return Object.keys(faults).length > 0;
+}
+
+/** Changes the latest parameters: two changes may come before the page is drawn again. */
+export type ChangeAddress = (change: (latest: URLSearchParams) => URLSearchParams, options?: NavigateOptions) => void;
+
+/** The parameters of the page's address, and how to change them. */
+export function useAddress(): [URLSearchParams, ChangeAddress] {
+  const [search, setSearch] = useSearchParams();
+  const latest = useRef(search);
+  useLayoutEffect(() => {
+    latest.current = search;
+  }, [search]);
+  const change = useCallback<ChangeAddress>(
+    (apply, options) => {
+      latest.current = apply(latest.current);
+      setSearch(latest.current, options);
+    },
+    [setSearch],
+  );
+  return [search, change];
 }

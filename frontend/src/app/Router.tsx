@@ -16,6 +16,7 @@ const pages = [
   { path: "types/:domain/:type/:version?", lazy: async () => ({ Component: (await import("../pages/TypePage")).TypePage }) },
   { path: "channels", lazy: async () => ({ Component: (await import("../pages/ChannelsPage")).ChannelsPage }) },
   { path: "clients", lazy: async () => ({ Component: (await import("../pages/ClientsPage")).ClientsPage }) },
+  { path: "limits", lazy: async () => ({ Component: (await import("../pages/LimitsPage")).LimitsPage }) },
   { path: "storage", lazy: async () => ({ Component: (await import("../pages/StoragePage")).StoragePage }) },
   { path: "jobs", lazy: async () => ({ Component: (await import("../pages/JobsPage")).JobsPage }) },
   { path: "jobs/:job", lazy: async () => ({ Component: (await import("../pages/JobPage")).JobPage }) },

@@ -6,6 +6,7 @@ import {
   IconDatabase,
   IconFilter,
   IconFolders,
+  IconGauge,
   IconKey,
   IconListSearch,
   IconMailOff,
@@ -57,6 +58,7 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
     label: "Hub",
     pages: [
       { path: "clients", label: "Clients", icon: IconKey, key: "c" },
+      { path: "limits", label: "Limits", icon: IconGauge, key: "m" },
       { path: "storage", label: "Storage", icon: IconDatabase, key: "q" },
       { path: "jobs", label: "Jobs", icon: IconClockPlay, key: "j" },
     ],

@@ -1,7 +1,7 @@
 import { Anchor } from "@mantine/core";
-import { Link, useSearchParams } from "react-router";
+import { Link } from "react-router";
 
-import { type Faults, isFaulty, numberAt } from "../api/address";
+import { type Faults, isFaulty, numberAt, useAddress } from "../api/address";
 import { pathIn, useZone } from "../api/zone";
 import { FaultAlert } from "../parts/FaultAlert";
 import { PageHeader } from "../parts/PageHeader";
@@ -15,14 +15,9 @@ import { opening, searchOf, stateAt, textAt } from "../features/deliveries/searc
 
 export function DeadLettersPage() {
   const zone = useZone();
-  const [search, setSearch] = useSearchParams();
+  const [search, setSearch] = useAddress();
   const faults: Faults = {};
-  const filter: DeadLetterFilter = {
-    endpoint: numberAt(search, "endpoint", faults),
-    client: textAt(search, "client"),
-    stream: textAt(search, "stream"),
-    state: stateAt(search, ENDED, faults),
-  };
+  const filter = filterOf(search, faults);
   return (
     <>
       <PageHeader title="Dead letters" about="Deliveries of all endpoints that ended without success, by endpoint and cause.">
@@ -30,20 +25,29 @@ export function DeadLettersPage() {
           Replays
         </Anchor>
       </PageHeader>
-      <DeadLetterFilters zone={zone} filter={filter} faults={faults} onChange={(next) => setSearch(searchOf(next))} />
+      <DeadLetterFilters zone={zone} filter={filter} faults={faults} onChange={(part) => setSearch((latest) => searchOf({ ...filterOf(latest, {}), ...part }))} />
       {isFaulty(faults) ? (
         <FaultAlert faults={faults} search={search} />
       ) : (
-        <DeadLetterList zone={zone} filter={filter} onOpen={(delivery) => setSearch(opening(search, delivery))} />
+        <DeadLetterList zone={zone} filter={filter} onOpen={(delivery) => setSearch((latest) => opening(latest, delivery))} />
       )}
       <Side
         of={search.get("delivery") ?? undefined}
         title={() => "Delivery"}
         size="xl"
-        onClose={() => setSearch(opening(search, undefined), { replace: true })}
+        onClose={() => setSearch((latest) => opening(latest, undefined), { replace: true })}
       >
         {(delivery) => <DeliveryDetail key={delivery} zone={zone} id={delivery} />}
       </Side>
     </>
   );
+}
+
+function filterOf(search: URLSearchParams, faults: Faults): DeadLetterFilter {
+  return {
+    endpoint: numberAt(search, "endpoint", faults),
+    client: textAt(search, "client"),
+    stream: textAt(search, "stream"),
+    state: stateAt(search, ENDED, faults),
+  };
 }

@@ -1,6 +1,4 @@
-import { useSearchParams } from "react-router";
-
-import { isFaulty } from "../api/address";
+import { isFaulty, useAddress } from "../api/address";
 import { useZone } from "../api/zone";
 import { useEndpointChoice } from "../features/endpoints/endpoints";
 import { FaultAlert } from "../parts/FaultAlert";
@@ -16,18 +14,18 @@ import { searchRequestOf, opening, searchOf } from "../features/deliveries/searc
 
 export function DeliveriesPage() {
   const zone = useZone();
-  const [search, setSearch] = useSearchParams();
+  const [search, setSearch] = useAddress();
   const endpoints = useEndpointChoice(zone, undefined);
   const { filter, faults } = searchRequestOf(search);
 
   return (
     <>
       <PageHeader title="Deliveries" about="Deliveries of events to endpoints, with their state and attempts." />
-      <DeliveryFilters zone={zone} filter={filter} faults={faults} onChange={(next) => setSearch(searchOf(next))} />
+      <DeliveryFilters zone={zone} filter={filter} faults={faults} onChange={(part) => setSearch((latest) => searchOf({ ...searchRequestOf(latest).filter, ...part }))} />
       {isFaulty(faults) ? (
         <FaultAlert faults={faults} search={search} />
       ) : isWhole(filter) ? (
-        <DeliveryList zone={zone} filter={filter} onOpen={(delivery) => setSearch(opening(search, delivery))} />
+        <DeliveryList zone={zone} filter={filter} onOpen={(delivery) => setSearch((latest) => opening(latest, delivery))} />
       ) : (
         endpoints.isSuccess && (endpoints.data.items.length === 0 ? <NoEndpoint zone={zone} /> : <ChooseEndpoint zone={zone} />)
       )}
@@ -35,7 +33,7 @@ export function DeliveriesPage() {
         of={search.get("delivery") ?? undefined}
         title={() => "Delivery"}
         size="xl"
-        onClose={() => setSearch(opening(search, undefined), { replace: true })}
+        onClose={() => setSearch((latest) => opening(latest, undefined), { replace: true })}
       >
         {(delivery) => <DeliveryDetail key={delivery} zone={zone} id={delivery} />}
       </Side>

@@ -1,14 +1,16 @@
 import { Anchor, Group, Stack, Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { lazy, type ReactNode, Suspense } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 
 import { numberIn } from "../api/address";
 import { pathIn, useZone } from "../api/zone";
+import { Absent, isAbsent } from "../parts/Absent";
 import { Loading } from "../parts/Loading";
 import { Missing } from "../parts/Missing";
 import { PageHeader } from "../parts/PageHeader";
 import { ProblemAlert } from "../parts/ProblemAlert";
+import { SendExample } from "../features/deliveries/SendExample";
 import { About } from "../features/endpoints/About";
 import { Authentication } from "../features/endpoints/Authentication";
 import { Certificates } from "../features/endpoints/Certificates";
@@ -24,10 +26,14 @@ import type { Found } from "../features/endpoints/Setting";
 import { Signature } from "../features/endpoints/Signature";
 import { Verification } from "../features/endpoints/Verification";
 
-const TABS = ["overview", "secrets", "authentication", "retries"] as const;
+// loaded with its charts on demand
+const StatisticsTab = lazy(async () => ({ default: (await import("../features/endpoints/StatisticsTab")).StatisticsTab }));
+
+const TABS = ["overview", "statistics", "secrets", "authentication", "retries"] as const;
 type Tab = (typeof TABS)[number];
 const LABELS: Record<Tab, string> = {
   overview: "Overview",
+  statistics: "Statistics",
   secrets: "Secrets",
   authentication: "Headers and authentication",
   retries: "Retries and limits",
@@ -47,15 +53,22 @@ function OneEndpoint({ id, tab }: { id: number; tab: Tab }) {
   const navigate = useNavigate();
   const { data, error, isError, refetch } = useQuery(oneEndpoint(zone, id));
   const list = pathIn(zone, "endpoints");
+  const back = { to: list, label: "Endpoints" };
+  if (data === undefined && isAbsent(error)) return <Absent title={`Endpoint ${id}`} kind="endpoint" zone={zone} back={back} />;
   return (
     <>
       <PageHeader
         title={`Endpoint ${id}`}
-        back={{ to: list, label: "Endpoints" }}
+        back={back}
         about={data === undefined ? "…" : <span className="mono">{data.value.url}</span>}
         badges={data !== undefined && <EndpointState endpoint={data.value} />}
       >
-        {data !== undefined && <EndpointActions zone={zone} endpoint={data.value} onDeleted={() => void navigate(list)} />}
+        {data !== undefined && (
+          <>
+            <SendExample zone={zone} endpoint={data.value} />
+            <EndpointActions zone={zone} endpoint={data.value} onDeleted={() => void navigate(list)} />
+          </>
+        )}
       </PageHeader>
       <Tabs value={tab} onChange={(next) => void navigate(pathIn(zone, endpointPath(id, next ?? "")))} keepMounted={false}>
         <Tabs.List mb="md" aria-label="About the endpoint">
@@ -88,6 +101,12 @@ function panelOf(tab: Tab, endpoint: Found): ReactNode {
           <About {...endpoint} />
           <Verification {...endpoint} />
         </>
+      );
+    case "statistics":
+      return (
+        <Suspense fallback={<Loading h={420} />}>
+          <StatisticsTab zone={endpoint.zone} id={endpoint.found.value.id} />
+        </Suspense>
       );
     case "secrets":
       return (

@@ -1,6 +1,4 @@
-import { useSearchParams } from "react-router";
-
-import { type Faults, isFaulty, numberAt } from "../api/address";
+import { type Faults, isFaulty, numberAt, useAddress } from "../api/address";
 import { useZone } from "../api/zone";
 import { FaultAlert } from "../parts/FaultAlert";
 import { New } from "../parts/New";
@@ -14,12 +12,12 @@ import type { RegistrationFilter } from "../features/registrations/registrations
 
 export function RegistrationsPage() {
   const zone = useZone();
-  const [search, setSearch] = useSearchParams();
+  const [search, setSearch] = useAddress();
   const faults: Faults = {};
   const filter = filterOf(search, faults);
   const shown = numberAt(search, "registration", faults);
-  const show = (registration: number | undefined) => setSearch(searchOf({ ...filter, registration }));
-  const close = () => setSearch(searchOf(filter), { replace: true });
+  const show = (registration: number | undefined) => setSearch((latest) => searchOf({ ...filterOf(latest, {}), registration }));
+  const close = () => setSearch((latest) => searchOf(filterOf(latest, {})), { replace: true });
 
   return (
     <>
@@ -28,7 +26,7 @@ export function RegistrationsPage() {
           {(made) => <NewRegistration zone={zone} onMade={made} />}
         </New>
       </PageHeader>
-      <RegistrationFilters zone={zone} filter={filter} faults={faults} onChange={(next) => setSearch(searchOf(next))} onId={show} />
+      <RegistrationFilters zone={zone} filter={filter} faults={faults} onChange={(part) => setSearch((latest) => searchOf({ ...filterOf(latest, {}), ...part }))} onId={show} />
       {isFaulty(faults) ? (
         <FaultAlert faults={faults} search={search} />
       ) : (

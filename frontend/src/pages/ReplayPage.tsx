@@ -5,6 +5,7 @@ import { useParams } from "react-router";
 
 import { numberIn } from "../api/address";
 import { pathIn, useZone } from "../api/zone";
+import { Absent, isAbsent } from "../parts/Absent";
 import { Loading } from "../parts/Loading";
 import { Missing } from "../parts/Missing";
 import { Moment } from "../parts/Moment";
@@ -25,11 +26,13 @@ export function ReplayPage() {
 
 function Found({ zone, id }: { zone: string; id: number }) {
   const { data, error, isError, refetch } = useQuery(oneReplay(zone, id));
+  const back = { to: pathIn(zone, "replays"), label: "Replays" };
+  if (data === undefined && isAbsent(error)) return <Absent title={`Replay ${id}`} kind="replay" zone={zone} back={back} />;
   return (
     <>
       <PageHeader
         title={`Replay ${id}`}
-        back={{ to: pathIn(zone, "replays"), label: "Replays" }}
+        back={back}
         about={data === undefined ? "…" : <About replay={data.replay} />}
         badges={data !== undefined && <State state={data.replay.state} />}
       >

@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
-import { Link, useSearchParams } from "react-router";
+import { Link } from "react-router";
 
-import { type Faults, isFaulty, numberAt } from "../api/address";
+import { type Faults, isFaulty, numberAt, useAddress } from "../api/address";
 import { pathIn, useZone } from "../api/zone";
 import { FaultAlert } from "../parts/FaultAlert";
 import { PageHeader } from "../parts/PageHeader";
@@ -13,7 +13,7 @@ import { type ReplayFilter, STATES } from "../features/replays/replays";
 /** The replay runs of the zone. */
 export function ReplaysPage() {
   const zone = useZone();
-  const [search, setSearch] = useSearchParams();
+  const [search, setSearch] = useAddress();
   const faults: Faults = {};
   const filter = filterOf(search, faults);
   return (
@@ -23,7 +23,7 @@ export function ReplaysPage() {
           New replay
         </Button>
       </PageHeader>
-      <ReplayFilters zone={zone} filter={filter} faults={faults} onChange={(next) => setSearch(searchOf(next))} />
+      <ReplayFilters zone={zone} filter={filter} faults={faults} onChange={(part) => setSearch((latest) => searchOf({ ...filterOf(latest, {}), ...part }))} />
       {isFaulty(faults) ? <FaultAlert faults={faults} search={search} /> : <ReplayList zone={zone} filter={filter} />}
     </>
   );

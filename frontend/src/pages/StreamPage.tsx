@@ -5,6 +5,7 @@ import { useNavigate, useParams } from "react-router";
 
 import type { Loaded } from "../api/client";
 import { pathIn, useZone } from "../api/zone";
+import { Absent, isAbsent } from "../parts/Absent";
 import { Missing } from "../parts/Missing";
 import { EventsTab } from "../features/history/EventsTab";
 import { InterestTab } from "../features/interest/InterestTab";
@@ -45,12 +46,14 @@ export function StreamPage() {
   const found = useQuery({ ...oneStream(zone, stream), refetchInterval: INTERVAL_MS });
   const { data, error, isError, refetch } = found;
 
+  const back = { to: pathIn(zone, "streams"), label: "Streams" };
   if (tab === undefined) return <Missing />;
+  if (data === undefined && isAbsent(error)) return <Absent title={stream} kind="stream" zone={zone} back={back} />;
   return (
     <>
       <PageHeader
         title={stream}
-        back={{ to: pathIn(zone, "streams"), label: "Streams" }}
+        back={back}
         about={data === undefined ? "…" : aboutOf(data.value)}
         badges={data !== undefined && <PolicyBadges policy={policyOf(data.value)} />}
       >

@@ -180,8 +180,14 @@ SELECT endpoint_id, segment_id, sequence, stream_id, partition_id, registrations
   FROM {partition} WHERE segment_id IN ({requested_segments}) AND replay_id IS NULL
 
 -- name: attempts
-SELECT attempted_at, endpoint_id, segment_id, sequence, number, outcome, status, duration_ms
-  FROM {partition} WHERE segment_id IN ({requested_segments})
+-- An attempt of a batch is an attempt of each of its deliveries. In a partition that was detached before release 0.1 was complete,
+-- which has no such column, `sequences` is the outer one.
+SELECT attempted_at, endpoint_id, segment_id, unnest(COALESCE(of_batch, ARRAY[sequence])) AS sequence, number, outcome, status,
+       duration_ms
+  FROM (SELECT NULL::bigint[] AS sequences) AS missing,
+       LATERAL (SELECT attempted_at, endpoint_id, segment_id, sequence, number, outcome, status, duration_ms,
+                       sequences AS of_batch
+                  FROM {partition} WHERE segment_id IN ({requested_segments})) AS attempt
 
 -- name: listeners
 SELECT l.id, l.stream_id, l.zone_id, l.client_id, c.name AS client, l.node, l.transport, l.name, l.start, l.sequence, l.mask,

@@ -71,6 +71,28 @@ def test_a_delivery_shows_its_event_and_every_attempt(zone: LiveZone, sink: Sink
     assert attempted["response"].startswith(str(attempted["status"]))
 
 
+def test_a_delivery_shows_the_attempt_of_the_batch_that_it_was_in(
+    zone: LiveZone, sink: Sink
+) -> None:
+    zone.create_stream("orders")
+    batch = {"events_max": 10, "linger_ms": 1_000}
+    endpoint = zone.endpoint(sink.url(f"/{zone.name}"), batch=batch)["id"]
+    zone.register({"streams": ["orders"], "endpoint": endpoint})
+    for n in range(10):
+        zone.emit("orders", {"domain": "shop", "type": "order.placed", "attributes": {"n": n}})
+    items = finished(zone.hub, zone.admin, endpoint, 10)
+    assert len(sink.at(f"/{zone.name}")) < 10
+    shown = [zone.hub.call("GET", f"/v1/deliveries/{item['id']}", key=zone.admin).json
+             for item in items]  # fmt: skip
+    for each in shown:
+        [attempted] = each["attempts"]
+        assert (attempted["number"], attempted["outcome"]) == (1, "delivered")
+        assert 200 <= attempted["status"] < 300
+        assert attempted["url"] == sink.url(f"/{zone.name}")
+        assert "webhook-id: batch_" in attempted["request"]
+    assert [each["attempt_count"] for each in shown] == [1] * 10
+
+
 def test_a_delivery_whose_event_expired_before_a_success_is_expired(
     zone: LiveZone, sink: Sink
 ) -> None:

@@ -35,7 +35,9 @@ UNTRIED: LiteralString = """
                NULL AS outcome
           FROM deliveries WHERE state = 'delivered'
         UNION ALL
-        SELECT endpoint_id, segment_id, sequence, NULL, NULL, number, outcome FROM attempts
+        SELECT endpoint_id, segment_id, unnest(COALESCE(sequences, ARRAY[sequence])), NULL, NULL,
+               number, outcome
+          FROM attempts
     )
     SELECT (SELECT name FROM streams WHERE id = max(stream_id)) AS stream, endpoint_id, sequence,
            max(attempts) AS attempts, count(number) AS tries, count(DISTINCT number) AS numbers,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from delivery.forward.backlog import SQL, enforce_bounds
+from delivery.forward.backlog import SQL, enforce_bounds, with_quotas
 from delivery.forward.bounds import BacklogSettings, bounds_of
 from delivery.forward.losses import announce_losses
 from delivery.partitions.create import create_partitions
@@ -167,3 +167,39 @@ async def test_losses_are_announced_at_once_and_then_together(
         "bound": "endpoint",
     }.items()  # fmt: skip
     assert world.sql("SELECT count(*) FROM endpoint_losses") == [(0,)]
+
+
+COUNTS = (
+    "SELECT c.events, c.bytes > 0 FROM backlog_counts c JOIN endpoints e USING (client_id, zone_id)"
+    " WHERE e.id = %s"
+)
+
+
+@pytest.mark.parametrize("of", ["client", "zone"])
+async def test_the_quotas_of_a_client_and_of_a_zone_bound_the_backlog(
+    world: World, connection: Connection, of: str
+) -> None:
+    stream_id = world.stream()
+    [endpoint] = world.endpoints()
+    add_deliveries(world, stream_id, endpoint, 1, 30)
+    owner = "client_id" if of == "client" else "NULL"
+    world.sql(
+        "INSERT INTO quotas (zone_id, client_id, kind, value)"
+        f" SELECT zone_id, {owner}, 'backlog_events', 20 FROM endpoints WHERE id = %s",
+        endpoint,
+    )
+    try:
+        bounds = await with_quotas(connection, bounds_of(ANY, None))
+        assert await enforce_bounds(connection, bounds) == 12
+        assert world.sql(COUNTS, endpoint) == [(30, True)]  # as counted before
+        [(reason,)] = world.sql(
+            "SELECT reason FROM endpoint_losses WHERE endpoint_id = %s", endpoint
+        )
+        assert reason == of
+        assert await enforce_bounds(connection, bounds) == 0
+        assert world.sql(COUNTS, endpoint) == [(18, True)]
+        world.sql("DELETE FROM deliveries")
+        assert await enforce_bounds(connection, bounds) == 0
+        assert world.sql("SELECT count(*) FROM backlog_counts") == [(0,)]
+    finally:
+        world.sql("DELETE FROM quotas")

@@ -2,12 +2,22 @@
 
 import asyncio
 import json
+import re
 import time
 from typing import Any
 
 import pytest
 from eventhub_client.callbacks import verify
 
+from delivery.callbacks import claims
+from delivery.callbacks.claimed_groups import claim_groups
+from delivery.callbacks.results import (
+    AttemptRecord,
+    DeliveredBatch,
+    DeliveryPart,
+    write_delivered,
+)
+from eventhub.base import limits
 from registrations.endpoints.secrets import secret_text
 from tests.integration.callbacks_world import (
     OK,
@@ -52,9 +62,14 @@ async def test_events_are_posted_together_and_each_has_its_id(world: CallbacksWo
         [first, *_] = json.loads(each.body)["batch"]
         assert first["registrations"] == [7]
         assert first["event"]["attributes"]["n"] == first["sequence"] - 1
-    requests = world.sql("SELECT request, response FROM attempts ORDER BY sequence")
-    assert len([row for row in requests if "webhook-id" in row[0]]) == 3  # stored once per request
-    assert sum(len(row[0]) + len(row[1]) for row in requests) < 25 * 120
+    attempts = world.sql("SELECT sequences, number, status, request FROM attempts")
+    assert sorted(n for row in attempts for n in row[0]) == sent.sequences
+    assert [row[1:3] for row in attempts] == [(1, 204)] * 3  # one for each request
+    assert {re.search("webhook-id: (.*)", row[3])[1] for row in attempts} == {
+        each.headers["webhook-id"] for each in sink.posted
+    }
+    assert world.sql("SELECT DISTINCT attempts, claim, last_outcome, last_status"
+                     " FROM deliveries") == [(1, None, None, 204)]  # fmt: skip
 
 
 async def test_cloudevents_are_posted_as_an_array(world: CallbacksWorld) -> None:
@@ -96,8 +111,47 @@ async def test_the_answer_may_refuse_single_events(world: CallbacksWorld) -> Non
         async with draining(world):
             await until(lambda: world.count("delivered") == 5)
     assert [numbers(each) for each in sink.posted] == [[1, 2, 3, 4, 5], [1]]
-    assert world.outcomes(endpoint)[:2] == [(1, "status", 500), (2, "delivered", 204)]
+    assert sorted(world.outcomes(endpoint)) == [
+        *((1, "delivered", 200), (1, "status", 500), (2, "delivered", 204))
+    ]
     assert world.sql("SELECT count(*) FROM circuits WHERE failures > 0") == [(0,)]
+
+
+@pytest.mark.parametrize("wrong", ["cut", "late", "compressed"])
+async def test_an_answer_that_cannot_be_read_acknowledges_nothing(
+    world: CallbacksWorld, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may say that an event failed."""
+    monkeypatch.setattr(limits, "CALLBACK_BODY_S_MAX", 0.2)
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n"
+
+    async def unreadable(posted: Posted) -> bytes:
+        if wrong == "compressed":
+            return answer("200 OK", "content-encoding: gzip", body=b"\x1f\x8b")
+        if wrong == "cut":
+            sink.serving.pop().cancel()  # closes the connection
+        return head
+
+    async with receiver(unreadable) as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=10)
+        world.deliver(world.events(2), endpoint)
+        async with draining(world):
+            await until(lambda: len(world.outcomes(endpoint)) >= 2)
+    assert {outcome for _, outcome, _ in world.outcomes(endpoint)} == {"protocol"}
+    assert sink.posted[0].headers["accept-encoding"] == "identity"
+
+
+async def test_an_event_that_is_gone_does_not_disable_the_endpoint(world: CallbacksWorld) -> None:
+    def partly(posted: Posted) -> bytes:
+        return results({"id": ids(posted)[0], "status": 410}) if len(sink.posted) == 1 else OK
+
+    async with receiver(partly) as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=10)
+        world.deliver(world.events(3), endpoint)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 3)
+    assert world.outcomes(endpoint)[0] == (1, "status", 410)
+    assert world.enabled(endpoint) == (True, None)
 
 
 async def test_a_failed_request_is_repeated_in_smaller_batches_until_the_poison_is_alone(
@@ -135,7 +189,9 @@ async def test_an_ordered_lane_is_posted_in_runs_and_repeats_from_the_failed_eve
     assert numbers(sink.posted[0]) == [1, 2, 3, 4]
     assert order[4] == 2
     assert order[4:] == [2, *range(3, 10)]
-    assert len(world.outcomes(endpoint)) == 10  # of 3 and 4 no attempt is counted
+    attempts = world.sql("SELECT COALESCE(sequences, ARRAY[sequence]), outcome FROM attempts")
+    assert len([n for row in attempts for n in row[0]]) == 10  # of 3 and 4 none is counted
+    assert [row[0] for row in attempts if row[1] == "status"] == [[2]]
 
 
 async def test_lanes_of_several_keys_share_a_batch(world: CallbacksWorld) -> None:
@@ -189,3 +245,42 @@ async def test_a_failing_endpoint_gets_few_requests_however_many_events_are_in_t
             await until(lambda: world.count("delivered") == 200, 40)
     failures = sum(each[1] == "status" for each in world.outcomes(endpoint))
     assert failures >= 5
+
+
+async def test_attempts_of_a_batch_share_a_row_in_a_range_of_sequences(
+    world: CallbacksWorld,
+) -> None:
+    """A delivery's attempt is found by its sequence: the row is in the same range."""
+    span = limits.BATCH_ATTEMPT_SPAN
+    async with receiver() as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=10)
+        sent = world.events(2 * span + 1)
+        chosen = [1, 2, span - 1, span, span + 1, 2 * span]
+        world.deliver(sent._replace(sequences=chosen), endpoint)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == len(chosen))
+    assert [numbers(each) for each in sink.posted] == [chosen]
+    found = world.sql("SELECT sequence, sequences FROM attempts ORDER BY sequence")
+    assert found == [(1, [1, 2, span - 1]), (span, [span, span + 1]), (2 * span, None)]
+
+
+async def test_a_late_result_of_a_batch_is_written_where_the_claim_is_still_held(
+    world: CallbacksWorld,
+) -> None:
+    async with receiver() as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=10)
+        sent = world.events(4)
+        world.deliver(sent, endpoint)
+        async with await claims.open_connection(world.url, "test") as connection:
+            [claimed] = await claim_groups(connection, {endpoint: 9})
+            assert sorted(claimed.sequences) == sent.sequences
+            # others have freed two of them, and one was delivered since
+            world.sql("UPDATE deliveries SET claim = NULL WHERE sequence = 1")
+            world.sql("UPDATE deliveries SET claim = gen_random_uuid() WHERE sequence = 2")
+            world.sql("UPDATE deliveries SET state = 'delivered' WHERE sequence = 3")
+            attempt = AttemptRecord("delivered", 200, time.monotonic(), 1, sink.url, "", "")
+            part = DeliveryPart(sent.partition_id, endpoint, sent.segment_id, claimed.token)
+            late = DeliveredBatch(endpoint, {part: claimed.sequences}, attempt, {})
+            assert await write_delivered(connection, [late], time.monotonic()) == 1
+    assert world.states(endpoint) == ["pending", "pending", "delivered", "delivered"]
+    assert world.sql("SELECT sequence, sequences, number FROM attempts") == [(4, None, 1)]

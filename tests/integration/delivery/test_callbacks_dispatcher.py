@@ -19,6 +19,7 @@ from tests.integration.callbacks_world import (
     CallbacksWorld,
     Posted,
     answer,
+    claim_parallel,
     draining,
     receiver,
     until,
@@ -194,8 +195,8 @@ async def test_an_expired_claim_is_replaced_and_its_late_result_is_not_written(
         world.deliver(world.events(1), endpoint)
         connection = await claims.open_connection(world.url, "test")
         async with connection:
-            [late] = await claims.claim_parallel(connection, {endpoint: 9})
-            assert await claims.claim_parallel(connection, {endpoint: 9}) == []
+            [late] = await claim_parallel(connection, {endpoint: 9})
+            assert await claim_parallel(connection, {endpoint: 9}) == []
             world.sql("UPDATE deliveries SET next_attempt_at = now()")  # the claim has expired
             async with draining(world):
                 await until(lambda: world.states(endpoint) == ["delivered"])

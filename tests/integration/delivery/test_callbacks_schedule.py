@@ -107,16 +107,23 @@ async def test_a_receiver_that_is_away_for_good_gets_dead_letters(
         async with draining(world):
             await until(lambda: len(sink.posted) >= 1)
             await pass_time_until(world, endpoint, 0.95 * total_s)
-            assert await exhaust_withheld(connection) == 0
+            assert (await exhaust_withheld(connection)).dead == 0
             assert world.states(endpoint).count("pending") >= 50
             await pass_time_until(world, endpoint, 0.8 * total_s)
-        assert await exhaust_withheld(connection) > 40
+        assert (await exhaust_withheld(connection)).dead > 40
     assert world.states(endpoint) == ["dead_lettered"] * 60
     assert len(sink.posted) < 60
     [(count, outcome)] = world.sql(
         "SELECT deliveries, reason FROM endpoint_losses WHERE endpoint_id = %s", endpoint
     )
     assert (count, outcome) == (60, "status")
+    causes = world.sql(
+        "SELECT last_outcome, attempts > 0, count(*)::int FROM deliveries WHERE endpoint_id = %s"
+        " GROUP BY 1, 2 ORDER BY 1",
+        endpoint,
+    )
+    assert [cause[:2] for cause in causes] == [("status", True), ("withheld", False)]
+    assert causes[1][2] > 10
 
 
 async def test_without_retries_a_withheld_delivery_waits_for_the_longest_pause(
@@ -130,10 +137,10 @@ async def test_without_retries_a_withheld_delivery_waits_for_the_longest_pause(
         world.deliver(world.events(60), endpoint)
         async with draining(world):
             await until(lambda: world.one("SELECT count(*) FROM circuits WHERE state = 'open'"))
-            assert await exhaust_withheld(connection) == 0
+            assert (await exhaust_withheld(connection)).dead == 0
             assert world.states(endpoint).count("pending") >= 30
             await pass_time_until(world, endpoint, 3_600)
-        assert await exhaust_withheld(connection) > 0
+        assert (await exhaust_withheld(connection)).dead > 0
     assert world.states(endpoint) == ["dead_lettered"] * 60
 
 
@@ -168,11 +175,11 @@ async def test_deliveries_of_a_disabled_endpoint_wait(world: CallbacksWorld) -> 
         world.pass_time(100)
         world.sql("UPDATE circuits SET failed_at = now()")
         world.sql("UPDATE endpoints SET enabled = false WHERE id = %s", endpoint)
-        assert await exhaust_withheld(connection) == 0
+        assert (await exhaust_withheld(connection)).dead == 0
         world.sql("UPDATE endpoints SET enabled = true, changed_at = now() WHERE id = %s", endpoint)
-        assert await exhaust_withheld(connection) == 0
+        assert (await exhaust_withheld(connection)).dead == 0
         world.sql("UPDATE endpoints SET changed_at = now() - interval '99 hours'")
-        assert await exhaust_withheld(connection) == 3
+        assert (await exhaust_withheld(connection)).dead == 3
 
 
 async def test_100_000_pending_deliveries_cost_some_20_requests_in_the_first_hour(

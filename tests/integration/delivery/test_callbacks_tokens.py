@@ -18,7 +18,13 @@ from delivery.callbacks.retry import RetryDecision
 from delivery.partitions import retire
 from delivery.partitions.create import deliveries_partition
 from eventhub.postgresql.connections import Connection
-from tests.integration.callbacks_world import CallbacksWorld, draining, receiver, until
+from tests.integration.callbacks_world import (
+    CallbacksWorld,
+    claim_parallel,
+    draining,
+    receiver,
+    until,
+)
 
 END_WAITING = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -43,9 +49,9 @@ async def claimed_twice(world: CallbacksWorld, connection: Connection) -> tuple[
     """Return the expired claim of a delivery, and the later claim that replaced it."""
     endpoint = world.endpoint("http://127.0.0.1:9/")
     world.deliver(world.events(1), endpoint)
-    [late] = await claims.claim_parallel(connection, {endpoint: 9})
+    [late] = await claim_parallel(connection, {endpoint: 9})
     world.sql("UPDATE deliveries SET next_attempt_at = now() WHERE endpoint_id = %s", endpoint)
-    [holder] = await claims.claim_parallel(connection, {endpoint: 9})
+    [holder] = await claim_parallel(connection, {endpoint: 9})
     return late, holder
 
 
@@ -77,9 +83,9 @@ async def test_a_claim_given_back_late_stays_with_its_new_holder(
 ) -> None:
     late, holder = await claimed_twice(world, connection)
     await claims.give_back(connection, [late])
-    assert await claims.claim_parallel(connection, {holder.endpoint_id: 9}) == []
+    assert await claim_parallel(connection, {holder.endpoint_id: 9}) == []
     await claims.give_back(connection, [holder])
-    assert len(await claims.claim_parallel(connection, {holder.endpoint_id: 9})) == 1
+    assert len(await claim_parallel(connection, {holder.endpoint_id: 9})) == 1
 
 
 async def test_a_lane_freed_late_stays_with_its_new_holder(

@@ -1,6 +1,7 @@
 """The drain in real Celery workers: without a broker, with a lost one, killed in the middle."""
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -106,6 +107,39 @@ def worker(
             raise
 
 
+async def test_a_worker_killed_between_a_batch_and_its_result_loses_nothing(
+    world: CallbacksWorld, tmp_path: Path
+) -> None:
+    """The receiver has the events of the first requests, and nothing says so in the database."""
+    answering = asyncio.Event()
+
+    async def held(_: Posted) -> bytes:
+        await answering.wait()
+        return OK
+
+    def received() -> list[str]:
+        return [event["id"] for each in sink.posted for event in json.loads(each.body)["batch"]]
+
+    async with receiver(held) as sink:
+        endpoint = world.endpoint(sink.url, batch_events_max=25)
+        world.deliver(world.events(100), endpoint)
+        with worker(world, "", tmp_path / "b1.log") as process:
+            await until(lambda: len(received()) >= 50)
+            process.kill()
+            process.wait()
+        killed_s, before = time.monotonic(), set(received())
+        assert world.count("pending") == 100
+        answering.set()
+        with worker(world, "", tmp_path / "b2.log"):
+            await until(lambda: world.count("delivered") == 100)
+        assert time.monotonic() - killed_s < 2 / 3 * limits.CALLBACK_CLAIM_S
+    counts = Counter(received())
+    assert len(counts) == 100
+    assert {id for id, count in counts.items() if count > 1} == before  # with the same ids
+    attempts = world.sql("SELECT sequences FROM attempts WHERE outcome = 'delivered'")
+    assert sorted(n for row in attempts for n in row[0]) == [*range(1, 101)]
+
+
 async def test_a_worker_killed_while_it_posts_loses_nothing_and_repeats_with_the_same_ids(
     world: CallbacksWorld, tmp_path: Path
 ) -> None:
@@ -202,7 +236,7 @@ async def test_a_redis_that_returns_errors_ends_no_worker(
             client.config_set("maxmemory", "0")
             world.sql(OLD_LANE)
             send = Celery(broker=f"redis+socket://{redis_server.socket}").send_task
-            send("delivery.forget_lanes", queue="upkeep")
+            send("delivery.delete_leftovers", queue="upkeep")
             await until(
                 lambda: not world.one("SELECT count(*) FROM lanes WHERE stream_id = -1"), 20
             )
@@ -313,7 +347,7 @@ async def test_archiving_and_index_builds_leave_a_thread_for_short_tasks(
                 task(name, queue=queue)
             await until(lambda: world.one(waiting, jobs) == 2, 40)
             world.sql(OLD_LANE)
-            task("delivery.forget_lanes", queue="upkeep")
+            task("delivery.delete_leftovers", queue="upkeep")
             await until(lambda: not world.one("SELECT count(*) FROM lanes"), 20)
     finally:
         redis_server.kill()

@@ -11,6 +11,7 @@ import pytest
 
 from delivery import log_retention
 from delivery.callbacks import claims
+from delivery.callbacks.claimed_groups import claim_groups
 from delivery.callbacks.load import Loader
 from delivery.partitions.create import create_partitions
 from delivery.partitions.retire import retire_deliveries_partition
@@ -160,8 +161,9 @@ async def test_an_event_removed_between_claim_and_post_is_posted(
     stream_id = world.stream(segment_events_max=2)
     world.emit(stream_id, "before", "between")
     add_delivery(world, stream_id, 2)
-    [claimed] = [one for one in await claims.claim_parallel(connection, {7: 100})
-                 if one.stream_id == stream_id]  # fmt: skip
+    [together] = [one for one in await claim_groups(connection, {7: 100})
+               if one.stream_id == stream_id]  # fmt: skip
+    [claimed] = together.deliveries()
     await new_group(world)
     drop(world, stream_id)
     await clean_all(connection)
@@ -169,9 +171,11 @@ async def test_an_event_removed_between_claim_and_post_is_posted(
     endpoint = claims.CallbackEndpoint(7, "https://example.org/", 0, "v1", 1, "default", "native")
     loader = Loader(Keyring(("key",)), SystemClock())
     [(body, *_)] = await loader.load(connection, [claimed], {7: endpoint})
-    assert body is not None
-    posted = json.loads(body.content([1]).body)
-    assert (posted["sequence"], posted["event"]["type"]) == (2, "between")
+    [loaded] = await loader.load_groups(connection, [together], {7: endpoint})  # as for a batch
+    for found in (body, *loaded.bodies):
+        assert found is not None
+        posted = json.loads(found.content([1]).body)
+        assert (posted["sequence"], posted["event"]["type"]) == (2, "between")
 
 
 async def test_a_gap_notice_gets_no_copy(world: World, connection: Connection) -> None:
@@ -207,8 +211,9 @@ async def test_the_event_of_a_delivery_is_found_after_its_segment_moved(
         "SELECT partition_id FROM segments WHERE stream_id = %s AND first = 1", kept
     ) == ([(later,)])
     assert due(world, kept) == [Due(group, 1, None)]
-    [claimed] = [one for one in await claims.claim_parallel(connection, {7: 100})
-                 if one.stream_id == kept]  # fmt: skip
+    [together] = [one for one in await claim_groups(connection, {7: 100})
+               if one.stream_id == kept]  # fmt: skip
+    [claimed] = together.deliveries()
     [found] = await claims.load_events(connection, [claimed])
     [[payload]] = world.sql(
         "SELECT payload FROM events WHERE partition_id = %s AND segment_id = %s AND sequence = 1",

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from delivery.recovery.log_pages import ReplayTarget
@@ -258,6 +259,37 @@ async def test_recovered_dead_letters_of_an_ordered_lane_come_in_order_before_wh
             await until(lambda: world.states(endpoint) == ["delivered"] * 40)
     assert sink.sequences() == sent.sequences
     assert field(world, id, "state") == "completed"
+
+
+def test_a_run_with_an_error_of_the_hub_fails_and_the_others_go_on(
+    world: CallbacksWorld, short: None
+) -> None:
+    sent = world.events(4)
+    world.deliver(sent._replace(sequences=[]), 0)  # makes the partition
+    endpoint = world.endpoint("http://127.0.0.1:1/")
+    broken, id = start(world, endpoint, sent), start(world, endpoint, sent)
+    world.sql("UPDATE replay_runs SET params = '{\"ranges\": []}' WHERE id = %s", broken)
+    execute(world)
+    assert (field(world, broken, "state"), field(world, broken, "reason")) == ("failed", "internal")
+    assert (field(world, id, "state"), field(world, id, "written")) == ("completed", 4)
+
+
+def test_a_run_whose_statements_take_too_long_does_not_stop_the_others(
+    world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "STATEMENT_TIMEOUT_S_MAX", 1)
+    monkeypatch.setattr(limits, "REPLAY_UNIT_S", 1.0)
+    sent = world.events(4)
+    slow, other = (world.endpoint("http://127.0.0.1:1/", ordered=True) for _ in range(2))
+    world.deliver(sent._replace(sequences=[1]), slow)
+    blocked, id = start(world, slow, sent), start(world, other, sent)
+    with psycopg.connect(world.url) as holder:
+        holder.execute("SELECT FROM lanes WHERE endpoint_id = %s FOR UPDATE", (slow,))
+        execute(world)
+        assert field(world, id, "state") == "completed"
+        assert field(world, blocked, "state") == "running"
+    execute(world)
+    assert field(world, blocked, "state") == "completed"
 
 
 def test_a_run_over_a_deleted_stream_fails(world: CallbacksWorld, short: None) -> None:

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from eventhub_client.callbacks import verify
 
+from delivery.callbacks.claims import delete_leftovers
 from eventhub.base import limits
 from registrations.endpoints.secrets import secret_text
 from registrations.endpoints.statements import (
@@ -218,3 +219,14 @@ async def test_a_worker_waits_for_a_change_of_the_endpoint_before_it_locks(
     assert result(world, endpoint)[0] is None
     assert world.enabled(endpoint) == (False, "unverified")
     world.sql("DELETE FROM endpoint_verifications WHERE endpoint_id = %s", endpoint)
+
+
+async def test_the_verification_of_a_deleted_endpoint_is_deleted(world: CallbacksWorld) -> None:
+    ended, live = (unverified(world, f"https://{n}.example/", "cloudevents") for n in "ab")
+    world.sql("UPDATE endpoints SET deleted_at = now() WHERE id = %s", ended)
+    await delete_leftovers(world.url)
+    left = world.sql(
+        "SELECT endpoint_id FROM endpoint_verifications WHERE endpoint_id = ANY(%s)", [ended, live]
+    )
+    assert left == [(live,)]
+    world.sql("DELETE FROM endpoint_verifications WHERE endpoint_id = %s", live)

@@ -136,6 +136,8 @@ def test_the_order_and_the_batches_of_an_endpoint_are_set_and_changed() -> None:
     assert (changed["order_by"], changed["batch"]) == ("@key", batch)
     [(type, event)] = announced(1)
     assert (type, event["ordered"], event["order_by"]) == ("endpoint.changed", True, "@key")
+    again = manager.patch(path, {"batch": {"events_max": 100}}).json()
+    assert again["batch"] == batch | {"linger_ms": 0, "bytes_max": limits.BATCH_BYTES_DEFAULT}
     without = manager.patch(path, {"order_by": "", "batch": None}).json()
     assert (without["order_by"], without["batch"]) == ("", None)
     assert new_endpoint(manager)["batch"] is None
@@ -154,12 +156,18 @@ def test_the_order_and_the_batches_of_an_endpoint_are_set_and_changed() -> None:
         ({"batch": {"events_max": 2, "bytes_max": 1}}, "invalid_field", "batch.bytes_max"),
         ({"batch": {"events_max": 2, "size": 1}}, "unknown_field", "batch.size"),
         ({"batch": 7}, "invalid_field", "batch"),
+        ({"batch": {"linger_ms": 5}}, "missing_field", "batch.events_max"),
+        ({"authentication": {}}, "missing_field", "authentication.type"),
+        ({"authentication": {"token": "x"}}, "missing_field", "authentication.type"),
     ],
 )
-def test_a_bad_order_or_batch_is_refused(body: dict[str, Any], code: str, field: str) -> None:
+def test_a_bad_field_is_refused(body: dict[str, Any], code: str, field: str) -> None:
+    """In the creation, and in a change."""
     manager = world()
     problem = refused(manager.post("/v1/endpoints", {"url": URL, **body}), 400, code)
     assert problem["position"] == {"field": field}
+    path = f"/v1/endpoints/{new_endpoint(manager)['id']}"
+    assert refused(manager.patch(path, body), 400, code)["position"] == {"field": field}
 
 
 def test_an_endpoint_in_use_is_not_deleted() -> None:

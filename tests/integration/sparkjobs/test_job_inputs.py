@@ -198,6 +198,8 @@ async def test_archived_rows_of_dropped_partitions_are_exported(
     old_day(database)
     database.sql("UPDATE attempts SET segment_id = (SELECT min(id) FROM segments WHERE"
                  " stream_id = %s)", stream)  # fmt: skip
+    database.sql("DELETE FROM attempts WHERE sequence = 3")
+    database.sql("UPDATE attempts SET sequences = '{2,3}' WHERE sequence = 2")  # one of a batch
     scope = {"stream_ids": (stream,)}
     before = Inputs(url, tmp_path / "before", place, **scope)
     await next_group(url)
@@ -209,6 +211,7 @@ async def test_archived_rows_of_dropped_partitions_are_exported(
     await run_retirement(url, str(place))
     after = Inputs(url, tmp_path / "after", place, **scope)
     none = Inputs(url, tmp_path / "none", place, since_us=0, until_us=1, **scope)
+    assert [row["sequence"] for row in before.rows("attempts")] == [1, 2, 3]
     for table in ("deliveries", "attempts"):
         assert after.rows(table) == before.rows(table)
         assert len(after.rows(table)) == 3

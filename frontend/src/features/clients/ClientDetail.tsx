@@ -6,6 +6,8 @@ import { Empty } from "../../parts/Empty";
 import { Listed } from "../../parts/Listed";
 import { New } from "../../parts/New";
 import { Removal } from "../../parts/Removal";
+import { ChangeLimits } from "../limits/ChangeLimits";
+import { LimitsTable } from "../limits/LimitsTable";
 import { ClientGroups } from "./ClientGroups";
 import { useDeleteClient, useKeys, useListeners } from "./clients";
 import { KeyActions, KEY_COLUMNS } from "./KeyRow";
@@ -18,7 +20,7 @@ interface Props {
   onEnded: () => void;
 }
 
-/** A client with its keys and its listeners. */
+/** A client with its keys, its limits and its listeners. */
 export function ClientDetail({ zone, name, onEnded }: Props) {
   const remove = useDeleteClient(zone, name);
   const columns = [...KEY_COLUMNS, { title: "Actions", right: true, cell: KeyActions(zone) }];
@@ -45,6 +47,13 @@ export function ClientDetail({ zone, name, onEnded }: Props) {
           minWidth={620}
           empty={<Empty title="No keys" about="A client needs a key to use the API. A key has grants, and is shown once." />}
         />
+      </section>
+      <section>
+        <Group justify="space-between" mb="xs">
+          <Title order={2}>Limits</Title>
+          <ChangeLimits zone={zone} client={name} />
+        </Group>
+        <LimitsTable zone={zone} client={name} />
       </section>
       <section>
         <Title order={2} mb="xs">

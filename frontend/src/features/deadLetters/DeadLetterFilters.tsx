@@ -12,7 +12,7 @@ interface Props {
   zone: string;
   filter: DeadLetterFilter;
   faults: Faults;
-  onChange: (filter: DeadLetterFilter) => void;
+  onChange: (change: Partial<DeadLetterFilter>) => void;
 }
 
 export function DeadLetterFilters({ zone, filter, faults, onChange }: Props) {
@@ -27,7 +27,7 @@ export function DeadLetterFilters({ zone, filter, faults, onChange }: Props) {
           placeholder="Every endpoint"
           value={filter.endpoint}
           error={"endpoint" in faults}
-          onChange={(endpoint) => onChange({ ...filter, endpoint })}
+          onChange={(endpoint) => onChange({ endpoint })}
           w={{ base: "100%", xs: 320 }}
         />
         <Select
@@ -35,7 +35,7 @@ export function DeadLetterFilters({ zone, filter, faults, onChange }: Props) {
           placeholder="Every client"
           data={clients.data?.names ?? []}
           value={filter.client ?? null}
-          onChange={(client) => onChange({ ...filter, client: client ?? undefined })}
+          onChange={(client) => onChange({ client: client ?? undefined })}
           clearable
           searchable
           w={{ base: "100%", xs: 170 }}
@@ -45,13 +45,13 @@ export function DeadLetterFilters({ zone, filter, faults, onChange }: Props) {
           placeholder="Every stream"
           data={streams.data ?? []}
           value={filter.stream ?? null}
-          onChange={(stream) => onChange({ ...filter, stream: stream ?? undefined })}
+          onChange={(stream) => onChange({ stream: stream ?? undefined })}
           clearable
           searchable
           w={{ base: "100%", xs: 170 }}
         />
       </Group>
-      <StateChoice states={ENDED} value={filter.state ?? "dead_lettered"} faulty={"state" in faults} onChange={(state) => onChange({ ...filter, state })} />
+      <StateChoice states={ENDED} value={filter.state ?? "dead_lettered"} faulty={"state" in faults} onChange={(state) => onChange({ state })} />
     </Stack>
   );
 }

@@ -9,15 +9,14 @@ import { outcomeOf } from "../endpoints/endpoints";
 import { useStreamNames } from "../streams/streams";
 import { localTime, rfc3339 } from "../../parts/time";
 import { Written } from "../../parts/Written";
-import { type DeliveryFilter, isEnded, OUTCOMES, SELECTING, STATES } from "./deliveries";
-import { ofEvent } from "./search";
+import { CLEARED, type DeliveryFilter, isEnded, OUTCOMES, SELECTING, STATES, UNSELECTED } from "./deliveries";
 import { StateChoice } from "./StateChoice";
 
 interface Props {
   zone: string;
   filter: DeliveryFilter;
   faults: Faults;
-  onChange: (filter: DeliveryFilter) => void;
+  onChange: (change: Partial<DeliveryFilter>) => void;
 }
 
 /** What is examined, the state, and behind a button the fields that select further. */
@@ -36,7 +35,7 @@ export function DeliveryFilters({ zone, filter, faults, onChange }: Props) {
           placeholder={stream !== undefined || isEnded(state) ? "All endpoints" : "Choose an endpoint"}
           value={endpoint}
           error={"endpoint" in faults}
-          onChange={(chosen) => onChange({ ...filter, endpoint: chosen })}
+          onChange={(chosen) => onChange({ endpoint: chosen })}
           w={{ base: "100%", xs: 320 }}
         />
         <Select
@@ -45,7 +44,7 @@ export function DeliveryFilters({ zone, filter, faults, onChange }: Props) {
           data={streams.data ?? []}
           value={stream ?? null}
           error={"stream" in faults}
-          onChange={(chosen) => onChange({ ...filter, stream: chosen ?? undefined, sequence: undefined })}
+          onChange={(chosen) => onChange({ stream: chosen ?? undefined, sequence: undefined })}
           clearable
           searchable
           w={{ base: "100%", xs: 170 }}
@@ -57,7 +56,7 @@ export function DeliveryFilters({ zone, filter, faults, onChange }: Props) {
           inputMode="numeric"
           value={sequence === undefined ? "" : String(sequence)}
           error={"sequence" in faults}
-          onWritten={(text) => onChange(text === "" ? { ...filter, sequence: undefined } : ofEvent(filter, numberIn(text) ?? 1))}
+          onWritten={(text) => onChange(text === "" ? { sequence: undefined } : { ...UNSELECTED, sequence: numberIn(text) ?? 1 })}
           w={{ base: "100%", xs: 110 }}
         />
         <Button
@@ -69,21 +68,21 @@ export function DeliveryFilters({ zone, filter, faults, onChange }: Props) {
           {selecting === 0 ? "More filters" : `More filters (${selecting})`}
         </Button>
         {given && (
-          <Button variant="subtle" onClick={() => onChange({})}>
+          <Button variant="subtle" onClick={() => onChange(CLEARED)}>
             Clear
           </Button>
         )}
       </Group>
       <Collapse expanded={shown}>{shown && <Further zone={zone} filter={filter} faults={faults} onChange={(next) => onChange({ ...next, sequence: undefined })} />}</Collapse>
-      <StateChoice states={STATES} all value={state} faulty={"state" in faults} onChange={(chosen) => onChange({ ...filter, state: chosen })} />
+      <StateChoice states={STATES} all value={state} faulty={"state" in faults} onChange={(chosen) => onChange({ state: chosen })} />
     </Stack>
   );
 }
 
 function Further({ zone, filter, faults, onChange }: Props) {
   const clients = useClientNames(zone);
-  const written = (name: "type" | "event") => (text: string) => onChange({ ...filter, [name]: text || undefined });
-  const moment = (name: "since" | "until") => (text: string) => onChange({ ...filter, [name]: text === "" ? undefined : rfc3339(text) });
+  const written = (name: "type" | "event") => (text: string) => onChange({ [name]: text || undefined });
+  const moment = (name: "since" | "until") => (text: string) => onChange({ [name]: text === "" ? undefined : rfc3339(text) });
   return (
     <Paper withBorder bg="var(--card)" p="md" component="section" aria-label="More filters">
       <SimpleGrid cols={{ base: 1, xs: 2, lg: 4 }} spacing="sm">
@@ -95,7 +94,7 @@ function Further({ zone, filter, faults, onChange }: Props) {
           data={OUTCOMES.map((value) => ({ value, label: outcomeOf({ outcome: value, status: null }) }))}
           value={filter.outcome ?? null}
           error={faults.outcome}
-          onChange={(outcome) => onChange({ ...filter, outcome: outcome ?? undefined })}
+          onChange={(outcome) => onChange({ outcome: outcome ?? undefined })}
           clearable
         />
         <Written
@@ -106,7 +105,7 @@ function Further({ zone, filter, faults, onChange }: Props) {
           inputMode="numeric"
           value={filter.status === undefined ? "" : String(filter.status)}
           error={faults.status}
-          onWritten={(text) => onChange({ ...filter, status: text === "" ? undefined : Number(text) })}
+          onWritten={(text) => onChange({ status: text === "" ? undefined : Number(text) })}
         />
         <Written name="Event type" label="Event type" placeholder="Any, for example order.placed" value={filter.type ?? ""} error={faults.type} onWritten={written("type")} />
         <Written name="Event id" label="Event id" placeholder="Any" value={filter.event ?? ""} error={faults.event} onWritten={written("event")} />
@@ -116,7 +115,7 @@ function Further({ zone, filter, faults, onChange }: Props) {
           data={clients.data?.names ?? []}
           value={filter.client ?? null}
           error={faults.client}
-          onChange={(client) => onChange({ ...filter, client: client ?? undefined })}
+          onChange={(client) => onChange({ client: client ?? undefined })}
           clearable
           searchable
         />

@@ -7,6 +7,7 @@ import type { components } from "../../api/schema";
 export type Delivery = components["schemas"]["Delivery"];
 export type OneDelivery = components["schemas"]["OneDelivery"];
 export type Attempt = OneDelivery["attempts"][number];
+export type ExampleRequest = components["schemas"]["ExampleRequest"];
 
 /** States that end a delivery without success: listed for all endpoints together. */
 export const ENDED = ["dead_lettered", "dropped", "cancelled", "expired", "discarded"] as const;
@@ -17,10 +18,10 @@ export type RecoverableState = (typeof RECOVERABLE)[number];
 export type EndedState = (typeof ENDED)[number];
 export type DeliveryState = (typeof STATES)[number];
 
-/** The outcomes of failed attempts. */
+/** The outcomes of failed attempts, and that of dead letters without an attempt. */
 export const OUTCOMES = [
   ...["status", "redirect", "timeout", "connection", "tls", "unknown_host", "refused_address"],
-  ...["protocol", "token_unavailable", "unreadable", "internal"],
+  ...["protocol", "token_unavailable", "unreadable", "internal", "withheld"],
 ] as const;
 
 const INTERVAL_MS = 3_000;
@@ -41,6 +42,19 @@ export interface DeliveryFilter {
   since?: string; // written then or later, RFC 3339
   until?: string;
 }
+
+/** Removes the fields that do not apply to one event. */
+export const UNSELECTED = {
+  client: undefined,
+  outcome: undefined,
+  status: undefined,
+  type: undefined,
+  event: undefined,
+  since: undefined,
+  until: undefined,
+} satisfies Partial<DeliveryFilter>;
+/** Removes every field. */
+export const CLEARED = { ...UNSELECTED, endpoint: undefined, stream: undefined, sequence: undefined, state: undefined } satisfies DeliveryFilter;
 
 /** Whether the filter decides what is examined: an endpoint, a stream, or a state of all endpoints. */
 export function isWhole({ endpoint, stream, state }: DeliveryFilter): boolean {
@@ -84,6 +98,15 @@ export function useResend(zone: string, delivery: string) {
   const refresh = useRefresh(zone);
   return useMutation({
     mutationFn: (body: ResendOptions) => done(api.POST("/v1/deliveries/{delivery}/resend", { params: at(zone, delivery), body })),
+    onSuccess: refresh,
+  });
+}
+
+/** Send an example of a type to an endpoint; the answer is its delivery. */
+export function useSendExample(zone: string, endpoint: number) {
+  const refresh = useRefresh(zone);
+  return useMutation({
+    mutationFn: (body: ExampleRequest) => done(api.POST("/v1/endpoints/{endpoint}/examples", { params: { path: { endpoint: String(endpoint) }, query: { zone } }, body })),
     onSuccess: refresh,
   });
 }

@@ -29,11 +29,6 @@ export function searchRequestOf(search: URLSearchParams): DeliverySearch {
   return { filter, faults };
 }
 
-/** The filter of one event: the other fields do not apply to it. */
-export function ofEvent({ endpoint, stream, state }: DeliveryFilter, sequence: number): DeliveryFilter {
-  return { endpoint, stream, state, sequence };
-}
-
 export function searchOf(filter: object): URLSearchParams {
   const given = Object.entries(filter).filter(([, value]) => value !== undefined && value !== "");
   return new URLSearchParams(given.map(([name, value]) => [name, String(value)]));

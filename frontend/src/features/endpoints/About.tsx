@@ -5,7 +5,8 @@ import { type ReactNode, useState } from "react";
 import { Facts } from "../../parts/Facts";
 import { Moment } from "../../parts/Moment";
 import { bytes, whole } from "../../parts/text";
-import { bodyOf, EndpointFields, FIELD_NAMES } from "./EndpointFields";
+import { EndpointFields } from "./EndpointFields";
+import { bodyOf, FIELD_NAMES } from "./fields";
 import { type Endpoint, FORMATS } from "./endpoints";
 import { type Editing, type Found, Setting, SettingForm } from "./Setting";
 
@@ -57,7 +58,7 @@ function AboutForm({ endpoint, ...form }: Editing) {
   const removed = bound && removing ? { headers: null, authentication: null, tls: null } : {};
   return (
     <SettingForm {...form} fields={FIELD_NAMES} ready={!bound || removing} body={() => ({ ...bodyOf(fields), ...removed })}>
-      <EndpointFields fields={fields} error={form.change.error} onChange={(change) => setFields({ ...fields, ...change })} />
+      <EndpointFields fields={fields} error={form.change.error} onChange={(change) => setFields((latest) => ({ ...latest, ...change }))} />
       {bound && (
         <Alert color="yellow" variant="light" icon={<IconAlertTriangle />} title="The URL leads to another server">
           <Stack gap="sm">

@@ -49,7 +49,7 @@ function factsOf(shown: NonNullable<Endpoint["authentication"]>): [string, React
 function AuthenticationForm({ endpoint, ...form }: Editing) {
   const [draft, setDraft] = useState(() => draftOf(endpoint.authentication));
   const { error } = form.change;
-  const change = (part: Partial<Draft>) => setDraft({ ...draft, ...part });
+  const change = (part: Partial<Draft>) => setDraft((latest) => ({ ...latest, ...part }));
   const secretError = errorAt(error, `authentication.${SECRETS[draft.type]}`);
   const replaced = endpoint.authentication?.type === draft.type;
   return (

@@ -1,4 +1,4 @@
-import { Alert, Group, Stack, Textarea } from "@mantine/core";
+import { Alert, Group, Stack, Text, Textarea } from "@mantine/core";
 import { IconCertificate } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 
@@ -67,6 +67,20 @@ function Expiry({ end }: { end: string }) {
       <Moment at={end} />
     </Group>
   );
+}
+
+/** Whether a client certificate has expired or soon will, as a badge. */
+export function CertificateState({ certificate }: { certificate: Certificate | null }) {
+  const [now] = useState(Date.now);
+  if (certificate === null) {
+    return (
+      <Text span size="sm" c="dimmed" aria-label="no client certificate">
+        –
+      </Text>
+    );
+  }
+  const { state, text } = expiryOf(certificate.not_after, now);
+  return <State state={state} label={text} />;
 }
 
 function ExpiryAlert({ certificate: { not_after: end } }: { certificate: Certificate }) {

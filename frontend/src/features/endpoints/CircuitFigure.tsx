@@ -5,6 +5,7 @@ import { Fragment } from "react";
 import { Card } from "../../parts/Card";
 import { Facts } from "../../parts/Facts";
 import { Moment } from "../../parts/Moment";
+import { State } from "../../parts/State";
 import { whole } from "../../parts/text";
 import classes from "./CircuitFigure.module.css";
 import type { Endpoint } from "./endpoints";
@@ -24,6 +25,8 @@ const STEPS = [
     about: "One request, the probe, is under way. If it succeeds, the circuit closes and deliveries continue.",
   },
 ] as const;
+
+const BADGES = { closed: "ok", open: "failing", half_open: "degraded" } as const;
 
 /** The circuit breaker of an endpoint: its three states with the present one marked, and since when. */
 export function CircuitFigure({ endpoint: { circuit } }: { endpoint: Endpoint }) {
@@ -59,6 +62,12 @@ export function CircuitFigure({ endpoint: { circuit } }: { endpoint: Endpoint })
       </Stack>
     </Card>
   );
+}
+
+/** The state of the circuit breaker as a badge. */
+export function CircuitState({ state }: { state: Endpoint["circuit"]["state"] }) {
+  const step = STEPS.find((one) => one.state === state);
+  return <State state={BADGES[state]} label={step?.label.toLowerCase() ?? state} />;
 }
 
 /** The time of the next probe; once it has come, the probe waits for a delivery that is due. */

@@ -2,7 +2,7 @@ import { NumberInput, SimpleGrid, Switch, TextInput } from "@mantine/core";
 
 import { errorAt } from "../../api/problem";
 import { AmountInput, BYTES } from "../../parts/AmountInput";
-import type { Fields, FieldsProps } from "./EndpointFields";
+import type { Fields, FieldsProps } from "./fields";
 
 const NEW_BATCH = { events_max: 100, bytes_max: 1_048_576, linger_ms: 200 };
 

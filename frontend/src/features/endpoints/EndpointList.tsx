@@ -3,6 +3,8 @@ import { Empty } from "../../parts/Empty";
 import { Listed } from "../../parts/Listed";
 import { Moment } from "../../parts/Moment";
 import { type Endpoint, useEndpoints } from "./endpoints";
+import { CertificateState } from "./Certificates";
+import { CircuitState } from "./CircuitFigure";
 import { EndpointState, FailingSince } from "./EndpointState";
 
 const COLUMNS: Column<Endpoint>[] = [
@@ -10,7 +12,9 @@ const COLUMNS: Column<Endpoint>[] = [
   { title: "URL", cell: ({ url }) => <span title={url}>{url}</span> },
   { title: "Client", cell: ({ client }) => client },
   { title: "State", cell: (endpoint) => <EndpointState endpoint={endpoint} /> },
+  { title: "Circuit", cell: ({ circuit: { state } }) => <CircuitState state={state} /> },
   { title: "Failing since", cell: (endpoint) => <FailingSince endpoint={endpoint} /> },
+  { title: "Client certificate", cell: ({ tls }) => <CertificateState certificate={tls?.certificate ?? null} /> },
   { title: "Order", cell: ({ ordered, order_by: key }) => (ordered ? (key === "" ? "in order" : `by ${key}`) : "in parallel") },
   { title: "Changed", cell: ({ changed_at: at }) => <Moment at={at} /> },
 ];
@@ -24,7 +28,7 @@ export function EndpointList({ zone, onOpen }: { zone: string; onOpen: (id: numb
       keyOf={({ id }) => String(id)}
       nameOf={({ id }) => `Endpoint ${id}`}
       onOpen={({ id }) => onOpen(id)}
-      minWidth={900}
+      minWidth={1180}
       empty={
         <Empty
           title="No endpoints"

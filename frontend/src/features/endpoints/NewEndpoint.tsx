@@ -5,7 +5,8 @@ import { errorAt } from "../../api/problem";
 import { Form } from "../../parts/Form";
 import type { Secret } from "../../parts/SecretOnce";
 import { ClientInput } from "../clients/ClientInput";
-import { bodyOf, EndpointFields, FIELD_NAMES, NEW_FIELDS } from "./EndpointFields";
+import { EndpointFields } from "./EndpointFields";
+import { bodyOf, FIELD_NAMES, NEW_FIELDS } from "./fields";
 import { HANDSHAKES, type NewEndpoint as NewBody, secretOf, SIGNATURES, useCreateEndpoint } from "./endpoints";
 
 /** The form of a new endpoint. Its other settings have defaults; its page changes them. */
@@ -28,7 +29,7 @@ export function NewEndpoint({ zone, onMade }: { zone: string; onMade: (secret: S
       onSubmit={() => create.mutate(body, { onSuccess: (made) => onMade(secretOf(made.secret)) })}
     >
       <ClientInput zone={zone} value={client} onChange={setClient} error={errorAt(error, "client")} />
-      <EndpointFields fields={fields} error={error} onChange={(change) => setFields({ ...fields, ...change })} />
+      <EndpointFields fields={fields} error={error} onChange={(change) => setFields((latest) => ({ ...latest, ...change }))} />
       <Select
         label="Signature"
         description="How receivers verify that the hub sent a callback."

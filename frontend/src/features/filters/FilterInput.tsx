@@ -14,11 +14,14 @@ import { Verdict } from "./Verdict";
 // CodeMirror, loaded on demand
 const FilterEditor = lazy(async () => ({ default: (await import("./FilterEditor")).FilterEditor }));
 
+/** Changes the latest draft: two changes may come before it is drawn again. */
+type ChangeDraft = (change: (latest: FilterDraft) => FilterDraft) => void;
+
 interface Props {
   zone: string;
   stream: string | undefined; // the names of attributes come from its recent events
   draft: FilterDraft;
-  onChange: (draft: FilterDraft) => void;
+  onChange: ChangeDraft;
   checked: boolean; // whether to report missing values
   error: unknown;
   verdict?: boolean; // whether to show the predicate form and the cost
@@ -42,7 +45,7 @@ export function FilterInput({ zone, stream, draft, onChange, checked, error, ver
         data={known.length === 0 ? [draft.language] : known.map(({ name }) => name)}
         value={draft.language}
         allowDeselect={false}
-        onChange={(language) => onChange({ ...draft, language: known.find(({ name }) => name === language)?.name ?? PAIRS })}
+        onChange={(language) => onChange((latest) => ({ ...latest, language: known.find(({ name }) => name === language)?.name ?? PAIRS }))}
         error={errorAt(error, "language")}
       />
       {draft.language === PAIRS ? (
@@ -56,7 +59,7 @@ export function FilterInput({ zone, stream, draft, onChange, checked, error, ver
             value={draft.text}
             mistake={found.mistake ?? mistakeIn(before)}
             names={names}
-            onChange={(text) => onChange({ ...draft, text })}
+            onChange={(text) => onChange((latest) => ({ ...latest, text }))}
           />
         </Suspense>
       )}
@@ -65,7 +68,7 @@ export function FilterInput({ zone, stream, draft, onChange, checked, error, ver
           zone={zone}
           checked={found}
           empty={isEmpty(draft)}
-          onPredicate={draft.language === "predicate" ? undefined : (text) => onChange({ ...draft, language: "predicate", text })}
+          onPredicate={draft.language === "predicate" ? undefined : (text) => onChange((latest) => ({ ...latest, language: "predicate", text }))}
         />
       )}
     </Stack>
@@ -75,7 +78,7 @@ export function FilterInput({ zone, stream, draft, onChange, checked, error, ver
 interface PairsProps {
   draft: FilterDraft;
   names: readonly string[];
-  onChange: (draft: FilterDraft) => void;
+  onChange: ChangeDraft;
   checked: boolean;
   error: unknown;
 }
@@ -94,12 +97,12 @@ function PairsFields({ draft, names, onChange, checked, error }: PairsProps) {
             label={name.charAt(0).toUpperCase() + name.slice(1)}
             placeholder="any"
             value={draft[name]}
-            onChange={(event) => onChange({ ...draft, [name]: event.currentTarget.value })}
+            onChange={({ currentTarget: { value } }) => onChange((latest) => ({ ...latest, [name]: value }))}
             error={errorAt(error, name)}
           />
         ))}
       </SimpleGrid>
-      <PairsInput pairs={draft.pairs} names={names} onChange={(pairs) => onChange({ ...draft, pairs })} errorOf={pairError} />
+      <PairsInput pairs={draft.pairs} names={names} onChange={(change) => onChange((latest) => ({ ...latest, pairs: change(latest.pairs) }))} errorOf={pairError} />
     </>
   );
 }

@@ -127,7 +127,7 @@ interface Filter {
 interface FilterProps {
   stream: string | undefined;
   filter: Filter;
-  onChange: (filter: Filter) => void;
+  onChange: (change: (latest: Filter) => Filter) => void;
   checked: boolean;
   fault: string | undefined;
 }
@@ -141,7 +141,7 @@ function FilterFields({ stream, filter, onChange, checked, fault }: FilterProps)
         zone={zone}
         stream={stream}
         draft={filter.draft}
-        onChange={(draft) => onChange({ ...filter, draft })}
+        onChange={(change) => onChange((latest) => ({ ...latest, draft: change(latest.draft) }))}
         checked={checked}
         error={undefined}
         verdict={false}
@@ -152,7 +152,7 @@ function FilterFields({ stream, filter, onChange, checked, fault }: FilterProps)
         placeholder={filter.channels.length === 0 ? "any" : ""}
         data={[...new Set([...names, "default", ...filter.channels])]}
         value={filter.channels}
-        onChange={(channels) => onChange({ ...filter, channels })}
+        onChange={(channels) => onChange((latest) => ({ ...latest, channels }))}
       />
     </Stack>
   );

@@ -19,7 +19,7 @@ interface Props {
   zone: string;
   filter: RegistrationFilter;
   faults: Faults;
-  onChange: (filter: RegistrationFilter) => void;
+  onChange: (change: Partial<RegistrationFilter>) => void;
   onId: (id: number) => void;
 }
 
@@ -34,7 +34,7 @@ export function RegistrationFilters({ zone, filter, faults, onChange, onId }: Pr
         placeholder="Every client"
         data={clients.data?.names ?? []}
         value={filter.client ?? null}
-        onChange={(client) => onChange({ ...filter, client: client ?? undefined })}
+        onChange={(client) => onChange({ client: client ?? undefined })}
         clearable
         searchable
         w={{ base: "100%", xs: 170 }}
@@ -44,7 +44,7 @@ export function RegistrationFilters({ zone, filter, faults, onChange, onId }: Pr
         placeholder="Every stream"
         data={streams.data ?? []}
         value={filter.stream ?? null}
-        onChange={(stream) => onChange({ ...filter, stream: stream ?? undefined })}
+        onChange={(stream) => onChange({ stream: stream ?? undefined })}
         clearable
         searchable
         w={{ base: "100%", xs: 170 }}
@@ -55,7 +55,7 @@ export function RegistrationFilters({ zone, filter, faults, onChange, onId }: Pr
         placeholder="Every endpoint"
         value={filter.endpoint}
         error={"endpoint" in faults}
-        onChange={(endpoint) => onChange({ ...filter, endpoint })}
+        onChange={(endpoint) => onChange({ endpoint })}
         w={{ base: "100%", xs: 220 }}
       />
       <Select
@@ -63,7 +63,7 @@ export function RegistrationFilters({ zone, filter, faults, onChange, onId }: Pr
         placeholder="Every group"
         data={[...new Set(groups.data?.map(({ name }) => name))]}
         value={filter.group ?? null}
-        onChange={(group) => onChange({ ...filter, group: group ?? undefined })}
+        onChange={(group) => onChange({ group: group ?? undefined })}
         clearable
         searchable
         w={{ base: "100%", xs: 150 }}
@@ -74,11 +74,11 @@ export function RegistrationFilters({ zone, filter, faults, onChange, onId }: Pr
         data={STATES}
         value={filter.suspended === undefined ? null : String(filter.suspended)}
         error={"suspended" in faults}
-        onChange={(suspended) => onChange({ ...filter, suspended: suspended === null ? undefined : suspended === "true" })}
+        onChange={(suspended) => onChange({ suspended: suspended === null ? undefined : suspended === "true" })}
         clearable
         w={{ base: "100%", xs: 150 }}
       />
-      <Written name="Of the key" placeholder="Every key" value={filter.key ?? ""} onWritten={(key) => onChange({ ...filter, key: key || undefined })} w={NARROW} />
+      <Written name="Of the key" placeholder="Every key" value={filter.key ?? ""} onWritten={(key) => onChange({ key: key || undefined })} w={NARROW} />
       <Written name="Of the registration" placeholder="Registration id" pattern="[0-9]{1,15}" value="" onWritten={(id) => Number(id) > 0 && onId(Number(id))} w={NARROW} />
     </Group>
   );

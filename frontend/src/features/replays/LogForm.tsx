@@ -30,6 +30,8 @@ interface Draft {
   options: Options;
 }
 
+type Change = (part: Partial<Draft> | ((now: Draft) => Partial<Draft>)) => void;
+
 const EVENTS: { value: Events; label: string }[] = [
   { value: "all", label: "All" },
   { value: "filter", label: "Of a filter" },
@@ -46,7 +48,7 @@ export function LogForm({ zone }: { zone: string }) {
 
 function Fields({ zone, first }: { zone: string; first: Draft }) {
   const [draft, setDraft] = useState(first);
-  const change = (part: Partial<Draft>) => setDraft((now) => ({ ...now, ...part }));
+  const change: Change = (part) => setDraft((now) => ({ ...now, ...(typeof part === "function" ? part(now) : part) }));
   return (
     <ReplayForm zone={zone} about="Sends events of the log and its archive to an endpoint. No registration is needed." asked={askedOf(draft)}>
       {(error) => (
@@ -86,7 +88,7 @@ function Fields({ zone, first }: { zone: string; first: Draft }) {
 interface SelectionProps {
   zone: string;
   draft: Draft;
-  change: (part: Partial<Draft>) => void;
+  change: Change;
   error: unknown;
 }
 
@@ -100,7 +102,7 @@ function Selection({ zone, draft, change, error }: SelectionProps) {
         </div>
       </Input.Wrapper>
       {draft.events === "filter" && (
-        <FilterInput zone={zone} stream={draft.streams[0]} draft={draft.filter} onChange={(filter) => change({ filter })} checked={false} error={error} />
+        <FilterInput zone={zone} stream={draft.streams[0]} draft={draft.filter} onChange={(next) => change((now) => ({ filter: next(now.filter) }))} checked={false} error={error} />
       )}
       {draft.events === "registration" && (
         <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">

@@ -8,7 +8,7 @@ interface Props {
   zone: string;
   filter: ReplayFilter;
   faults: Faults;
-  onChange: (filter: ReplayFilter) => void;
+  onChange: (change: Partial<ReplayFilter>) => void;
 }
 
 export function ReplayFilters({ zone, filter, faults, onChange }: Props) {
@@ -20,7 +20,7 @@ export function ReplayFilters({ zone, filter, faults, onChange }: Props) {
         placeholder="Every endpoint"
         value={filter.endpoint}
         error={"endpoint" in faults}
-        onChange={(endpoint) => onChange({ ...filter, endpoint })}
+        onChange={(endpoint) => onChange({ endpoint })}
         w={{ base: "100%", xs: 320 }}
       />
       <Select
@@ -29,7 +29,7 @@ export function ReplayFilters({ zone, filter, faults, onChange }: Props) {
         data={STATES}
         value={filter.state ?? null}
         error={"state" in faults}
-        onChange={(state) => onChange({ ...filter, state: STATES.find((one) => one === state) })}
+        onChange={(state) => onChange({ state: STATES.find((one) => one === state) })}
         clearable
         w={{ base: "100%", xs: 170 }}
       />

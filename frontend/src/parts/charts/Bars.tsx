@@ -13,22 +13,24 @@ interface Props {
   times: number[]; // start of each span, in seconds since 1970
   width: number; // of each span, in seconds
   values: number[];
+  marked?: number[]; // the part of each value that stands out, as what failed
   reading: (at: number) => string; // text for one span, as a tooltip
   label: string; // accessible name, with the sum
   onChoose?: (at: number) => void; // called when a bar is pressed; needs a keyboard alternative elsewhere
 }
 
 /** Counts over time, a bar for each span. */
-export function Bars({ times, width, values, reading, label, onChoose }: Props) {
+export function Bars({ times, width, values, marked, reading, label, onChoose }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
   const scheme = useComputedColorScheme();
   const [at, setAt] = useState<number | null>(null);
+  const marks = marked !== undefined;
 
   useEffect(() => {
     const host = frame.current;
     if (host === null) return;
-    const drawn = new uPlot({ ...barOptions(host, width, setAt), width: host.clientWidth, height: HEIGHT }, [[], []], host);
+    const drawn = new uPlot({ ...barOptions(host, width, marks, setAt), width: host.clientWidth, height: HEIGHT }, marks ? [[], [], []] : [[], []], host);
     plot.current = drawn;
     const watching = new ResizeObserver(() => drawn.setSize({ width: host.clientWidth, height: HEIGHT }));
     watching.observe(host);
@@ -36,9 +38,12 @@ export function Bars({ times, width, values, reading, label, onChoose }: Props) 
       watching.disconnect();
       drawn.destroy();
     };
-  }, [width, scheme]);
+  }, [width, marks, scheme]);
 
-  useEffect(() => plot.current?.setData([times, values]), [times, values, width, scheme]);
+  useEffect(() => {
+    const rest = marked === undefined ? [values] : [values, values.map((value, index) => value - (marked[index] ?? 0))];
+    plot.current?.setData([times, ...rest]);
+  }, [times, values, marked, width, scheme]);
 
   return (
     <div>

@@ -5,7 +5,7 @@ import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 
 import classes from "./Chart.module.css";
-import { chartOptions, type Scale } from "./chartOptions";
+import { chartOptions, type Unit } from "./chartOptions";
 
 const HEIGHT = 200;
 
@@ -14,7 +14,7 @@ interface Props {
   values: (number | null)[];
   bounds?: (number | null)[]; // a line that the values should stay below
   format: (value: number) => string;
-  scale?: Scale;
+  scale?: Unit;
   label: string;
 }
 

@@ -1,4 +1,4 @@
-import uPlot, { type Axis, type Options } from "uplot";
+import uPlot, { type Axis, type Options, type Scale } from "uplot";
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 const FINE = new Intl.DateTimeFormat(undefined, { minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hour12: false });
@@ -10,13 +10,14 @@ const INCREMENTS = {
   binary: Array.from({ length: 50 }, (_, power) => 2 ** power),
 };
 
-export type Scale = keyof typeof INCREMENTS; // counts, or bytes
+export type Unit = keyof typeof INCREMENTS; // counts, or bytes
+export type OnPoint = (at: number | null) => void;
 
 interface Look {
   format: (value: number) => string;
   label: string;
   bounded: boolean; // is there a second line that bounds the first?
-  scale: Scale;
+  scale: Unit;
 }
 const SHOWN_S = 120; // at least; an empty chart does not stretch two points over its width
 
@@ -36,25 +37,41 @@ function axisOf(colour: Colour): Axis {
   };
 }
 
-/** Bars of one width in seconds; `onPoint` is called with the index of the bar under the pointer. */
-export function barOptions(host: Element, width: number, onPoint: (at: number | null) => void): Omit<Options, "width" | "height"> {
-  const colour = coloursOf(host);
-  const axis = axisOf(colour);
-  const line = colour("--chart-line");
+/** Options of a plot of spans of one width in seconds; `onPoint` is called with the index of the span under the pointer. */
+function spanOptions(colour: Colour, width: number, onPoint: OnPoint) {
   return {
     legend: { show: false },
-    cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
     padding: [12, 16, 0, 0],
     hooks: { setCursor: [({ cursor: { idx } }) => onPoint(idx ?? null)] },
-    scales: {
-      x: { time: true, range: ({ data: [times] }) => [times[0] ?? 0, (times.at(-1) ?? 0) + width] },
-      y: { range: fromZero },
-    },
-    axes: [
-      { ...axis, grid: { show: false }, size: 32, space: 90, values: (_, ticks) => ticks.map((tick) => moment(tick, ticks)) },
-      { ...axis, size: 56, incrs: INCREMENTS.decimal, values: (_, ticks) => ticks.map((tick) => COUNT.format(tick)) },
-    ],
-    series: [{}, { stroke: line, fill: line, width: 0, points: { show: false }, paths: uPlot.paths.bars?.({ align: 1, size: [0.86, 40], radius: 0.15 }) }],
+    time: { ...axisOf(colour), grid: { show: false }, size: 32, space: 90, values: (_, ticks) => ticks.map((tick) => moment(tick, ticks)) },
+    range: ({ data: [times] }) => [times[0] ?? 0, (times.at(-1) ?? 0) + width],
+  } satisfies { time: Axis; range: Scale.Range } & Partial<Options>;
+}
+
+/** Bars; `marked`: behind each bar is a larger one, whose visible part stands out. */
+export function barOptions(host: Element, width: number, marked: boolean, onPoint: OnPoint): Omit<Options, "width" | "height"> {
+  const colour = coloursOf(host);
+  const { time, range, ...shared } = spanOptions(colour, width, onPoint);
+  const bars = (line: string) => ({ stroke: line, fill: line, width: 0, points: { show: false }, paths: uPlot.paths.bars?.({ align: 1, size: [0.86, 40], radius: 0.15 }) });
+  return {
+    ...shared,
+    cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
+    scales: { x: { time: true, range }, y: { range: fromZero } },
+    axes: [time, { ...axisOf(colour), size: 56, incrs: INCREMENTS.decimal, values: (_, ticks) => ticks.map((tick) => COUNT.format(tick)) }],
+    series: [{}, ...(marked ? [bars(colour("--chart-bad"))] : []), bars(colour("--chart-line"))],
+  };
+}
+
+/** Lines of decimal logarithms, each in the colour of a variable. */
+export function lineOptions(host: Element, width: number, colours: readonly string[], format: (value: number) => string, onPoint: OnPoint): Omit<Options, "width" | "height"> {
+  const colour = coloursOf(host);
+  const { time, range, ...shared } = spanOptions(colour, width, onPoint);
+  return {
+    ...shared,
+    cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
+    scales: { x: { time: true, range }, y: { range: wholeDecades } },
+    axes: [time, { ...axisOf(colour), size: 64, incrs: [1, 2, 5], values: (_, ticks) => ticks.map((tick) => format(10 ** tick)) }],
+    series: [{}, ...colours.map((name) => ({ stroke: colour(name), width: 1.75, points: { show: true, size: 5, fill: colour(name), stroke: colour(name) } }))],
   };
 }
 
@@ -88,6 +105,12 @@ function recent(plot: uPlot): [number, number] {
 
 function fromZero(_: unknown, _from: number, to: number | null): [number, number] {
   return [0, Math.max(1, (to ?? 0) * 1.15)];
+}
+
+/** Of decimal logarithms: from a power of ten to a power of ten. */
+function wholeDecades(_: unknown, from: number | null, to: number | null): [number, number] {
+  const low = Math.floor(from ?? 0);
+  return [low, Math.max(Math.ceil(to ?? 0), low + 1)];
 }
 
 /** The time of day, or the day at its midnight and where the ticks are days apart. */

@@ -8,7 +8,7 @@ import classes from "./PairsInput.module.css";
 interface Props {
   pairs: Pair[];
   names?: readonly string[]; // that are proposed
-  onChange: (pairs: Pair[]) => void;
+  onChange: (change: (latest: Pair[]) => Pair[]) => void; // two changes may come before the pairs are drawn again
   errorOf?: (pair: Pair) => string | undefined;
 }
 
@@ -16,7 +16,7 @@ interface Props {
 export function PairsInput({ pairs, names = [], onChange, errorOf }: Props) {
   const list = useId();
   const change = (at: number, part: Partial<Pair>) =>
-    onChange(pairs.map((pair, index) => (index === at ? { ...pair, ...part } : pair)));
+    onChange((latest) => latest.map((pair, index) => (index === at ? { ...pair, ...part } : pair)));
 
   return (
     <Stack gap={6} role="group" aria-label="Attributes">
@@ -59,7 +59,7 @@ export function PairsInput({ pairs, names = [], onChange, errorOf }: Props) {
             color="gray"
             size={36}
             aria-label={`Remove attribute ${index + 1}`}
-            onClick={() => onChange(pairs.filter((_, at) => at !== index))}
+            onClick={() => onChange((latest) => latest.filter((_, at) => at !== index))}
           >
             <IconX size={16} />
           </ActionIcon>
@@ -70,7 +70,7 @@ export function PairsInput({ pairs, names = [], onChange, errorOf }: Props) {
           variant="default"
           size="compact-sm"
           leftSection={<IconPlus size={14} />}
-          onClick={() => onChange([...pairs, NEW_PAIR])}
+          onClick={() => onChange((latest) => [...latest, NEW_PAIR])}
         >
           Add an attribute
         </Button>

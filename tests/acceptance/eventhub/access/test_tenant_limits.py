@@ -1,16 +1,21 @@
-"""Quotas of events per second, over two web processes."""
+"""Quotas of events per second and of stored bytes, over two web processes."""
 
 import asyncio
+import http.client
 import re
 import time
+from typing import Any
 
 import aiohttp
+import pytest
 
 from eventhub.base import limits
 from tests.live import Answer, LiveZone
 
 EVENT = {"domain": "shop", "type": "order.placed"}
 TAKES_EFFECT_S = 2.0
+ANNOUNCED_S = 20.0
+LARGE = {**EVENT, "body": "x" * 100_000}
 
 
 def set_quotas(zone: LiveZone, client: str = "", **values: int | None) -> None:
@@ -18,6 +23,19 @@ def set_quotas(zone: LiveZone, client: str = "", **values: int | None) -> None:
     of = f"&client={client}" if client else ""
     answer = zone.hub.operate("PUT", f"/v1/limits?zone={zone.name}{of}", values)
     assert answer.status == 200, answer
+
+
+def announced_at_last(zone: LiveZone, type: str) -> dict[str, Any]:
+    """Return the attributes of the newest event of a type in `system`, once there is one."""
+    path = f"/v1/streams/system/events?from=oldest&limit=1000&type={type}"
+    until_s = time.monotonic() + ANNOUNCED_S
+    while True:
+        found = zone.hub.call("GET", path, key=zone.admin).json["events"]
+        if found:
+            attributes: dict[str, Any] = found[-1]["event"]["attributes"]
+            return attributes
+        assert time.monotonic() < until_s, f"no {type}"
+        time.sleep(0.05)
 
 
 def emit_until_refused(zone: LiveZone, key: str, *, events: int = 1) -> Answer:
@@ -28,6 +46,13 @@ def emit_until_refused(zone: LiveZone, key: str, *, events: int = 1) -> Answer:
         if answer.status != 200:
             return answer
     raise AssertionError("no emit was refused")
+
+
+def exceed(zone: LiveZone, key: str) -> None:
+    """Emit so much more than a rate of one event per second that it is used up for a minute."""
+    until_s = time.monotonic() + ANNOUNCED_S
+    while zone.emit("orders", [EVENT] * 60, key=key).status != 200:
+        assert time.monotonic() < until_s
 
 
 def wait_until_limited(zone: LiveZone, key: str) -> Answer:
@@ -144,3 +169,112 @@ def test_the_state_of_a_key_counts_as_an_event(zone: LiveZone) -> None:
     answer.refused(429, "rate_limited")
     assert int(answer.headers["retry-after"]) >= 1
     assert '"client";q=2' in answer.headers["ratelimit-policy"]
+
+
+def fill(zone: LiveZone, key: str) -> Answer:
+    """Emit large events until an emit is refused; return that answer."""
+    until_s = time.monotonic() + ANNOUNCED_S
+    while (answer := zone.emit("orders", [LARGE] * 5, key=key)).status == 200:
+        assert time.monotonic() < until_s, "no emit was refused"
+    return answer
+
+
+def emit_at_last(zone: LiveZone, key: str, stream: str = "orders") -> None:
+    until_s = time.monotonic() + ANNOUNCED_S
+    while (answer := zone.emit(stream, EVENT, key=key)).status != 200:
+        assert time.monotonic() < until_s, answer
+
+
+def test_a_zone_at_its_quota_of_stored_bytes_stores_nothing_until_there_is_space(
+    zone: LiveZone,
+) -> None:
+    zone.create_stream("orders")
+    zone.create_stream("audit")
+    zone.create_stream("lamps", keyed=True)
+    zone.create_stream("ticks", durability="transient")
+    key = zone.key("emit:*", client="shop")
+    quota = 2 * 1024 * 1024
+    set_quotas(zone, stored_bytes=quota)
+    refused = fill(zone, key)
+    problem = refused.refused(507, "zone_storage_full")
+    assert problem["quota_bytes"] == quota
+    assert "Shorten the retention" in problem["detail"]
+    assert int(refused.headers["retry-after"]) >= 1
+    for web in zone.hub.web:
+        until_s = time.monotonic() + TAKES_EFFECT_S
+        path = "/v1/streams/audit/events"
+        while zone.hub.call("POST", path, EVENT, key=key, url=web.url).status == 200:
+            assert time.monotonic() < until_s, "the other process still stores events"
+    state = zone.hub.call("PUT", "/v1/streams/lamps/state/a", EVENT, key=key)
+    state.refused(507, "zone_storage_full")
+    assert zone.emit("ticks", EVENT, key=key).status == 200  # it is not stored in the database
+    reached = announced_at_last(zone, "zone.quota_reached")
+    assert reached["used"] >= quota
+    assert (reached["kind"], reached["quota"], "client" in reached) == (
+        "stored_bytes", quota, False,
+    )  # fmt: skip
+    found = zone.hub.call("GET", "/v1/limits", key=zone.admin).json["zone"]["stored_bytes"]
+    assert (found["quota"], found["limit"]) == (quota, quota)
+    assert found["used"] >= quota
+    other = zone.hub.new_zone()
+    other.create_stream("orders")
+    assert other.emit("orders", EVENT).status == 200
+    set_quotas(zone, stored_bytes=64 * quota)
+    emit_at_last(zone, key)
+    assert announced_at_last(zone, "zone.quota_available")["quota"] == 64 * quota
+
+
+def test_shorter_retention_makes_space_for_new_events(zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    zone.create_stream("audit")
+    key = zone.key("emit:*", client="shop")
+    set_quotas(zone, stored_bytes=1024 * 1024)
+    fill(zone, key).refused(507, "zone_storage_full")
+    answer = zone.hub.call("PUT", "/v1/streams/orders", {"retain_age_s": 1}, key=zone.admin)
+    assert answer.status == 200, answer
+    emit_at_last(zone, key, "audit")
+
+
+@pytest.mark.parametrize("kind", ["stored_bytes", "unknown"])
+def test_a_client_has_no_quota_of_stored_bytes(zone: LiveZone, kind: str) -> None:
+    zone.key("emit:*", client="shop")
+    path = f"/v1/limits?zone={zone.name}&client=shop"
+    answer = zone.hub.operate("PUT", path, {kind: 1 << 30})
+    code = "invalid_field" if kind == "stored_bytes" else "unknown_field"
+    assert answer.refused(400, code)["position"]["field"] == kind
+
+
+def test_the_body_of_a_refused_request_is_not_read_and_the_connection_stays_usable(
+    zone: LiveZone,
+) -> None:
+    zone.create_stream("orders")
+    key = zone.key("emit:orders", client="shop")
+    set_quotas(zone, "shop", events_per_s=1)
+    wait_until_limited(zone, key)
+    exceed(zone, key)
+    connection = http.client.HTTPConnection(zone.hub.url.removeprefix("http://"), timeout=30)
+    headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+    sockets = set()
+    for body in (b"no JSON", b"{" * 100, b"x" * 300_000):
+        connection.request("POST", "/v1/streams/orders/events", body, headers)
+        answer = connection.getresponse()
+        assert (answer.status, b"rate_limited" in answer.read()) == (429, True)
+        sockets.add(connection.sock and connection.sock.fileno())
+    assert len(sockets) == 1
+    connection.close()
+
+
+def test_the_position_in_a_refusal_is_never_behind_what_the_process_has_stored(
+    zone: LiveZone,
+) -> None:
+    zone.create_stream("orders")
+    key, other = zone.key("emit:orders", client="shop"), zone.key("emit:orders", client="other")
+    set_quotas(zone, "shop", events_per_s=1)
+    wait_until_limited(zone, key)
+    exceed(zone, key)
+    for _ in range(5):
+        stored = zone.emit("orders", EVENT, key=other)
+        refused = zone.emit("orders", EVENT, key=key)
+        refused.refused(429, "rate_limited")
+        assert refused.headers["eventhub-sequence"] == stored.headers["eventhub-sequence"]
+        assert refused.headers["eventhub-segment"] == stored.headers["eventhub-segment"]

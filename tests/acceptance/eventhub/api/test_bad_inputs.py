@@ -70,6 +70,8 @@ NOT_TRIED = {
     "limit_reached",  # 100 keys, 10,000 clients or streams
     "too_many_requests",  # see test_one_listen_too_many
     "rate_limited",  # see test_tenant_limits.py
+    "zone_storage_full",
+    "sockets_limited",  # see test_tenant_sockets.py
     "endpoint_unverified",  # see test_endpoint_handshakes.py
     "credentials_unreadable",  # of a former secret key: see test_endpoint_credentials.py
     "delivery_in_progress",  # a worker posts it: see test_resend.py

@@ -162,6 +162,8 @@ OTHERS = (
         "403 forbidden", key="listener"),
     bad("another client's", f"GET {ENDPOINTS}", f"{ENDPOINTS}?client=them", "403 forbidden",
         key="listener"),
+    bad("no step", f"GET {ENDPOINT}/statistics", f"{ENDPOINTS}/<endpoint>/statistics?step=day",
+        "400 invalid_field", "step"),
     bad("no manager", "GET /v1/overview", "/v1/overview", "403 forbidden", key="listener"),
     bad("no manager", "DELETE /v1/clients/{client}", "/v1/clients/them", "403 forbidden",
         key="manager"),

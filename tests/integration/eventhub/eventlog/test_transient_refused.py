@@ -37,8 +37,12 @@ async def emitted(transient: Transient) -> str:
     return "stored"
 
 
+async def history() -> str:
+    return "one"
+
+
 async def test_a_refused_emit_is_known_to_have_stored_nothing(broker: Broker) -> None:
-    transient = Transient(broker.url, set())
+    transient = Transient(broker.url, set(), history)
     running = asyncio.create_task(transient.run())
     try:
         assert await emitted(transient) == "transient_unavailable"  # nobody is there

@@ -18,10 +18,12 @@ from django.db.utils import ConnectionHandler
 from psycopg.conninfo import conninfo_to_dict
 from pytest_django import DjangoDbBlocker
 
+from delivery import lane_marks
 from eventhub.eventlog import streams
 from eventhub.postgresql import queries
 from eventhub.postgresql.schema import HOME
 from eventhub.postgresql.tables import TableStorage, create_table
+from registrations.endpoints import statements as statements_of_endpoints
 from tests.databases import migrated_database, new_database
 from tests.unit.eventhub.supervisor.test_commands import manage
 
@@ -163,11 +165,18 @@ FILLED = {
     "moment": "SELECT 1",
     "event_partitions": "SELECT 1, true, true, 1, 1, 1, 1",
     **streams.FILLED,
+    **lane_marks.FILLED,
+    **statements_of_endpoints.FILLED,
 }
 FILLED_FILES = {
     "eventhub/eventlog/sql/streams.sql": None,
     "sparkjobs/runs/sql/export.sql": None,  # all of it
     "eventhub/eventlog/sql/archive.sql": {"partition_of", "page"},
+    "delivery/sql/callbacks.sql": {"scan_parallel", "scan_lanes"},
+    "delivery/sql/forward.sql": {"write", "write_gap", "expand"},
+    "delivery/sql/recovery.sql": {"resend"},
+    "delivery/sql/replay.sql": {"insert", "resend"},
+    "registrations/sql/endpoints.sql": {"claim_verifications"},
 }
 _SECONDS = re.compile(r"secs => %\((\w+)\)s|%\((\w+_s)\)s(?!::)")
 _STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")

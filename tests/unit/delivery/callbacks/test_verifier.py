@@ -41,7 +41,7 @@ def response(status: int, body: bytes = b"", **headers: str) -> CallbackResponse
 def test_a_receiver_agrees_to_the_handshake_by_its_headers(
     status: int, headers: dict[str, str], outcome: str, rate: int | None, said: str
 ) -> None:
-    found = handshake_result(response(status, **headers), "hub.example")
+    found = handshake_result(response(status, **headers), "hub.example", ())
     assert (found.outcome, found.status, found.allowed_rate) == (outcome, status, rate)
     assert said in found.detail
     assert bool(found.detail) is (outcome == "refused")
@@ -68,6 +68,16 @@ def test_a_receiver_agrees_to_the_handshake_by_its_headers(
 def test_a_receiver_agrees_by_returning_the_challenge(
     status: int, body: bytes, outcome: str
 ) -> None:
-    found = challenge_result(response(status, body), "abc")
+    found = challenge_result(response(status, body), "abc", ())
     assert (found.outcome, found.status) == (outcome, status)
     assert "\0" not in found.detail
+
+
+def test_a_quotation_has_no_secret_and_no_part_of_one() -> None:
+    secret = "s3cret-of-the-receiver"
+    cut = "x" * 190 + secret
+    for text in (f"it was {secret}", cut):
+        found = challenge_result(response(200, text.encode()), "abc", (secret,)).detail
+        assert "s3cret" not in found
+        found = handshake_result(response(200, **{ORIGIN: text}), "hub.example", (secret,)).detail
+        assert "s3cret" not in found

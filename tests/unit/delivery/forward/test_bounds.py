@@ -4,6 +4,7 @@ import pytest
 
 from delivery.forward.bounds import (
     BacklogBounds,
+    BacklogQuota,
     BacklogSettings,
     EndpointBacklog,
     bounds_of,
@@ -72,3 +73,37 @@ def test_small_hubs_bound_more_than_their_settings() -> None:
     small = bounds_of(settings, 64 * MIB)
     assert small == BacklogBounds(10, 4 * MIB, 40, 8 * MIB, 16 * MIB, 60)
     assert bounds_of(settings, 1 << 50).endpoint_bytes == 512 * MIB
+
+
+@pytest.mark.parametrize(
+    ("clients", "zones", "dropped"),
+    [
+        ({1: BacklogQuota(events=100)}, {}, [(1, 15, 0, "client"), (2, 15, 0, "client")]),
+        ({1: BacklogQuota(events=1_000)}, {}, []),  # the hub's bound is lower, and not exceeded
+        ({1: BacklogQuota(bytes=10)}, {}, [(1, 0, 6, "client"), (2, 0, 6, "client")]),
+        ({2: BacklogQuota(events=59)}, {}, [(3, 7, 0, "client")]),
+        ({}, {7: BacklogQuota(events=150)}, [(1, 15, 0, "zone"), (2, 15, 0, "zone"),
+                                             (3, 15, 0, "zone")]),
+        # a zone counts what the bounds of its clients leave
+        ({1: BacklogQuota(events=20)}, {7: BacklogQuota(events=78)},
+         [(1, 51, 0, "client"), (2, 51, 0, "client")]),
+        ({}, {8: BacklogQuota(events=1, bytes=10)}, [(4, 60, 2, "zone")]),
+        ({}, {9: BacklogQuota(events=1)}, []),
+    ],
+)  # fmt: skip
+def test_quotas_of_clients_and_zones(
+    clients: dict[int, BacklogQuota],
+    zones: dict[int, BacklogQuota],
+    dropped: list[tuple[int, int, int, str]],
+) -> None:
+    backlogs = [
+        *(EndpointBacklog(at, 1, 60, 10, zone_id=7) for at in (1, 2)),
+        EndpointBacklog(3, 2, 60, 10, zone_id=7),
+        EndpointBacklog(4, 3, 60, 11, zone_id=8),
+    ]
+    bounds = NARROW._replace(client_quotas=clients, zone_quotas=zones)
+    found = [
+        (cut.backlog.endpoint_id, cut.events, cut.bytes, cut.bound)
+        for cut in cuts(backlogs, bounds)
+    ]
+    assert found == dropped

@@ -8,6 +8,7 @@ from django.core import exceptions as django_errors
 from django.http import Http404
 from rest_framework import exceptions as drf_errors
 
+from eventhub.access.quotas import RateLimited
 from eventhub.api.problems import as_error, exception_handler, headers
 from eventhub.base import errors
 
@@ -42,9 +43,13 @@ def test_every_exception_is_one_of_our_errors(error: Exception, code: str, statu
 
 
 def test_headers_belong_to_their_errors() -> None:
-    assert headers(errors.DatabaseUnavailable()) == {"Retry-After": "1"}
-    assert headers(errors.Unauthenticated())["WWW-Authenticate"] == 'Bearer realm="eventhub"'
-    assert 'error="invalid_token"' in headers(errors.TokenExpired())["WWW-Authenticate"]
+    assert headers(errors.DatabaseUnavailable()) == {"retry-after": "1"}
+    assert headers(errors.Unauthenticated())["www-authenticate"] == 'Bearer realm="eventhub"'
+    assert 'error="invalid_token"' in headers(errors.TokenExpired())["www-authenticate"]
+    assert headers(errors.MethodNotAllowed(allow="GET"))["allow"] == "GET"
+    assert headers(errors.UpgradeRequired())["upgrade"] == "websocket"
+    limited = headers(RateLimited(scope="client", rate=5, wait_s=1.5))
+    assert (limited["retry-after"], limited["ratelimit"]) == ("2", '"client";r=0;t=2')
     assert headers(errors.Forbidden()) == {}
 
 

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
 
+from eventhub.base.metrics import CountedHistogram
 from eventhub.supervisor.hub import HOME
 
 MEASURED = """
@@ -39,3 +41,20 @@ def test_the_gauges_of_a_killed_process_end_with_it(tmp_path: Path) -> None:
     assert {"eventhub_sockets 3.0", "eventhub_appended_events_total 2.0"} < set(
         done.stdout.splitlines()
     )
+
+
+def test_a_value_observed_several_times_counts_as_often() -> None:
+    kept = CollectorRegistry()
+    together = CountedHistogram("together", "A test.", buckets=(1, 2), registry=kept)
+    singly = CountedHistogram("singly", "A test.", buckets=(1, 2), registry=kept)
+    for value, times in ((0.5, 3), (2, 2), (9, 1)):
+        together.observe_times(value, times)
+        for _ in range(times):
+            singly.observe(value)
+    text = generate_latest(kept).decode()
+    found = {line for line in text.splitlines() if line.startswith("together_")}
+    expected = {line for line in text.splitlines() if line.startswith("singly_")}
+    assert {line.partition("_")[2] for line in found if "created" not in line} == {
+        line.partition("_")[2] for line in expected if "created" not in line
+    }
+    assert "together_count 6.0" in found

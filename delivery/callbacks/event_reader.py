@@ -1,0 +1,89 @@
+"""Reads the events of deliveries: from their partition, or after they left that, from the log or
+the archive. An event that is no longer available becomes a gap notice. SQL module.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from delivery.callbacks import claims
+from delivery.callbacks.body import GapNotice, SegmentName
+from delivery.callbacks.claims import Claimed
+from eventhub.base import limits
+from eventhub.base.errors import EventHubError, Gone, SegmentMismatch
+from eventhub.base.logs import get_logger
+from eventhub.eventlog.log import ReadsArchive
+from eventhub.eventlog.read import ReadLimits, read
+from eventhub.eventlog.stored import ArchivedSegment, Cursor
+from eventhub.postgresql.connections import Connection
+
+log = get_logger(__name__)
+EventName = tuple[int, int]  # segment id, sequence
+
+
+class EventBytes(NamedTuple):
+    """The stored bytes of an event."""
+
+    appended_at_us: int
+    payload: bytes
+
+
+def event_name(claimed: Claimed) -> EventName:
+    return claimed.segment_id, claimed.sequence
+
+
+class EventReader:
+    """The log, and the archive if there is one."""
+
+    def __init__(self, archive: ReadsArchive | None) -> None:
+        self._archive = archive
+
+    async def read(
+        self,
+        connection: Connection,
+        missing: Sequence[Claimed],
+        segments: Mapping[int, SegmentName],
+    ) -> Mapping[EventName, EventBytes | GapNotice]:
+        """Return the events of deliveries, without those that cannot be read at present.
+        `segments`: the names of segments by id.
+        """
+        events: dict[EventName, EventBytes | GapNotice] = {
+            (found.segment_id, found.sequence): EventBytes(found.appended_at_us, found.payload)
+            for found in await claims.load_events(connection, missing)
+        }
+        elsewhere = {event_name(each): each for each in missing if event_name(each) not in events}
+        try:
+            async with asyncio.timeout(limits.CALLBACK_ARCHIVE_S_MAX):
+                for key, each in elsewhere.items():
+                    found = await self._read_log(connection, each, segments)
+                    if found is not None:
+                        events[key] = found
+        except TimeoutError:
+            log.warning("callback_events_late", events=len(elsewhere))
+        return events
+
+    async def _read_log(
+        self, connection: Connection, claimed: Claimed, segments: Mapping[int, SegmentName]
+    ) -> EventBytes | GapNotice | None:
+        """Return the event, or the gap that it is in; None if neither is known at present."""
+        sequence = claimed.sequence
+        name = segments.get(claimed.segment_id)
+        after = Cursor(name.segment if name else "", sequence - 1)
+        try:
+            found = await read(connection, claimed.stream_id, after, ReadLimits(1, 1))
+            if isinstance(found, ArchivedSegment):
+                if self._archive is None:
+                    raise Gone
+                found = await asyncio.to_thread(self._archive.read, found, sequence - 1, 1, 1)
+            [stored] = found
+            return EventBytes(stored.appended_at_us, stored.payload)
+        except (Gone, SegmentMismatch) as error:
+            cached = await claims.retained_bytes(connection, claimed)
+            if cached is not None:  # copied after the claim, before the event was removed
+                return EventBytes(claimed.created_at_us, cached)
+            reason = await claims.removal_reason(connection, claimed.segment_id)
+            resume = error.details.get("resume") or after._replace(sequence=sequence)._asdict()
+            return GapNotice(sequence, sequence, resume, reason)
+        except EventHubError as error:
+            log.warning("callback_event_unreadable", error=error.code, at=claimed[:4])
+            return None
