@@ -265,9 +265,7 @@ async def create_zones(hub: HubUnderTest, names: Sequence[str]) -> dict[str, str
     password = secrets.token_urlsafe(12)
     words = ("createsuperuser", "--username", OPERATOR, "--email", "o@example.org")
     options = ("--skip-checks", "--no-input")
-    made = await asyncio.to_thread(
-        hub.manage, *words, *options, DJANGO_SUPERUSER_PASSWORD=password
-    )
+    made = await asyncio.to_thread(hub.manage, *words, *options, DJANGO_SUPERUSER_PASSWORD=password)
     made.check_returncode()
     grants = [{"action": action, "streams": "*"} for action in ("emit", "listen", "manage")]
     jar = aiohttp.CookieJar(unsafe=True)  # loopback has no name
