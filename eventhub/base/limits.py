@@ -41,7 +41,9 @@ STORED_BYTES_QUOTA_MIN = 1024 * 1024  # a few segments
 # tokens of a quota of events per second that a process takes in advance, as seconds at its rate
 EMIT_RATE_LEASE_S = 0.1
 EMIT_RATE_HELD_S = 1.0  # tokens that a process has not spent within it are lost
-EMIT_RATE_REFUSAL_S = (0.5, 1.5)  # before a refusal, for which nothing is read
+EMIT_REFUSAL_PAUSE_S = (0.5, 1.5)  # before a refusal by a quota, for which nothing is read
+EMIT_REFUSALS_PER_S = 100  # of a client in one process; if more wait, the pause is longer ...
+EMIT_REFUSAL_PAUSE_S_MAX = 4.0  # ... up to this: clients and proxies wait longer for an answer
 EMIT_RATE_MAX = 10_000_000  # events per second of a quota; more than one hub stores
 
 # --- types ---
