@@ -13,6 +13,7 @@ Concurrency contract: one event loop; the functions for Django are independent o
 """
 
 import asyncio
+from random import uniform
 from typing import Any, NamedTuple
 
 import psycopg
@@ -95,6 +96,7 @@ class EmitRateLimiter:
     def __init__(self, pool: AsyncConnectionPool[Connection]) -> None:
         self._pool = pool
         self._buckets: dict[_BucketKey, _Bucket] = {}
+        self._refused_until_s: dict[int, float] = {}  # by client: when its last refusal is due
 
     def require(self, principal: Principal) -> None:
         """Raise RateLimited if a rate is known to be used up: before anything is read or parsed."""
@@ -102,6 +104,20 @@ class EmitRateLimiter:
         for bucket in self._of(principal):
             if bucket.is_empty(now_s):
                 raise bucket.refusal(now_s)
+
+    def refusal_pause_s(self, principal: Principal) -> float:
+        """Return how long a refusal of the principal is to be delayed, so that a client that
+        repeats at once on many connections costs other clients little: at random, and the more
+        refusals wait the longer.
+        """
+        now_s = asyncio.get_running_loop().time()
+        most_s = limits.EMIT_REFUSAL_PAUSE_S_MAX
+        before_s = self._refused_until_s.get(principal.client_id, 0.0)
+        due_s = min(max(before_s, now_s) + 1 / limits.EMIT_REFUSALS_PER_S, now_s + most_s)
+        if len(self._refused_until_s) >= limits.KEYS_CACHED_MAX:
+            self._refused_until_s.clear()
+        self._refused_until_s[principal.client_id] = due_s
+        return max(due_s - now_s, uniform(*limits.EMIT_REFUSAL_PAUSE_S))  # noqa: S311 - spreads them
 
     async def spend(self, principal: Principal, events: int) -> None:
         """Count events that the principal emits. Raises RateLimited, and then counts none;

@@ -41,7 +41,9 @@ STORED_BYTES_QUOTA_MIN = 1024 * 1024  # a few segments
 # tokens of a quota of events per second that a process takes in advance, as seconds at its rate
 EMIT_RATE_LEASE_S = 0.1
 EMIT_RATE_HELD_S = 1.0  # tokens that a process has not spent within it are lost
-EMIT_RATE_REFUSAL_S = (0.5, 1.5)  # before a refusal, for which nothing is read
+EMIT_REFUSAL_PAUSE_S = (0.5, 1.5)  # before a refusal by a quota, for which nothing is read
+EMIT_REFUSALS_PER_S = 100  # of a client in one process; if more wait, the pause is longer ...
+EMIT_REFUSAL_PAUSE_S_MAX = 4.0  # ... up to this: clients and proxies wait longer for an answer
 EMIT_RATE_MAX = 10_000_000  # events per second of a quota; more than one hub stores
 
 # --- types ---
@@ -347,6 +349,7 @@ FORWARD_STOP_S_MAX = 1.5  # for statements under way when the process is asked t
 FORWARD_STREAMS_LABELLED_MAX = 100  # streams with metrics of their own; the rest share one label
 DELIVERIES_RETAINED_DAYS = 30  # after the last segment of their partition was sealed
 ATTEMPTS_RETAINED_DAYS = 30  # a day is dropped as a whole
+RETIRE_SEALED_MAX = 100  # segments of quiet streams, sealed in one transaction; some 20 ms
 PARTITIONS_INTERVAL_S = 5.0  # between checks whether partitions exist ahead of need ...
 PARTITIONS_IDLE_INTERVAL_S = 20.0  # ... and while no stream has callbacks
 DETACH_TIMEOUT_S_MAX = 30.0  # a reader's old snapshot ends it; the next run finishes it

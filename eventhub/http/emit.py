@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 from functools import partial
-from random import uniform
 from typing import Annotated, NamedTuple, TypedDict
 
 import orjson
@@ -271,16 +270,15 @@ async def emit_route(call: Call) -> Response:
 
 
 async def _require_quotas(authorizer: Authorizer, principal: Principal, info: StreamInfo) -> None:
-    """Raise RateLimited or ZoneStorageFull if a quota is known to be used up; after a random pause,
-    in which nothing is read, so that a client that repeats at once on many connections costs other
-    clients little.
+    """Raise RateLimited or ZoneStorageFull if a quota is known to be used up; after a pause, in
+    which nothing is read.
     """
     try:
         if info.durability != "transient":
             principal.require_storage()
         authorizer.rates.require(principal)
     except (RateLimited, ZoneStorageFull):
-        await asyncio.sleep(uniform(*limits.EMIT_RATE_REFUSAL_S))  # noqa: S311 - spreads them
+        await asyncio.sleep(authorizer.rates.refusal_pause_s(principal))
         raise
 
 

@@ -27,6 +27,7 @@ _NEAR = timedelta(days=366)  # times that are further away stand in the calls
 # Figures of the machine and its moment, by the name of their field.
 _MEASURED = frozenset(
     (
+        "used",  # of limits
         "used_bytes",
         "usage",
         "held",  # of explanations

@@ -2,6 +2,7 @@
 names and cursors.
 """
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -31,6 +32,7 @@ REFUSED = {
 }
 
 # Answers that tell of the whole hub, or of the asking itself.
+_USED = re.compile(rb'"used":\d+')  # of limits
 RESTLESS = (
     *("/v1/boot", "/v1/overview", "/v1/storage", "/v1/zones", "/v1/clients/<client>/listeners"),
     *("/v1/streams/<stream>/interest", "/v1/streams/<stream>/closure", "/v1/jobs"),
@@ -128,5 +130,6 @@ def shown(tenants: Tenants) -> dict[str, bytes]:
     for row in READS:
         if not row.path.startswith(RESTLESS) and row.path != "/v1/streams":
             answer = tenants.send(row, "operator" if row.operator else "owner")
-            found[f"{row.route} {row.path}"] = answer.body
+            # sockets and backlogs are counted all the time
+            found[f"{row.route} {row.path}"] = _USED.sub(b'"used":0', answer.body)
     return found

@@ -278,3 +278,29 @@ def test_the_position_in_a_refusal_is_never_behind_what_the_process_has_stored(
         refused.refused(429, "rate_limited")
         assert refused.headers["eventhub-sequence"] == stored.headers["eventhub-sequence"]
         assert refused.headers["eventhub-segment"] == stored.headers["eventhub-segment"]
+
+
+async def test_the_more_refusals_of_a_client_wait_the_longer_they_take_and_no_others_do(
+    zone: LiveZone,
+) -> None:
+    zone.create_stream("orders")
+    keys = [zone.key("emit:orders", client=name) for name in ("shop", "other")]
+    for name, key in zip(("shop", "other"), keys, strict=True):
+        await asyncio.to_thread(set_quotas, zone, name, events_per_s=1)
+        await asyncio.to_thread(wait_until_limited, zone, key)
+        await asyncio.to_thread(exceed, zone, key)
+
+    async def refused_s(session: aiohttp.ClientSession, key: str) -> float:
+        started_s = time.monotonic()
+        url, headers = "/v1/streams/orders/events", {"authorization": f"Bearer {key}"}
+        async with session.post(zone.hub.url + url, json=EVENT, headers=headers) as answer:
+            assert answer.status == 429
+        return time.monotonic() - started_s
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        crowd = [asyncio.create_task(refused_s(session, keys[0])) for _ in range(300)]
+        await asyncio.sleep(0)
+        other_s = await refused_s(session, keys[1])
+        slowest_s = max(await asyncio.gather(*crowd))
+    assert slowest_s > 300 / limits.EMIT_REFUSALS_PER_S - 0.1
+    assert other_s < slowest_s
