@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 from psycopg import sql
@@ -19,6 +20,11 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 MANAGE = Path(__file__).resolve().parents[1] / "manage.py"
 _kept = ExitStack()  # the template
+# sessions that wait for a lock in this database; pg_locks has those of all databases
+WAITING: LiteralString = (
+    "SELECT pid FROM pg_stat_activity"
+    " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
 
 
 @contextmanager
