@@ -166,7 +166,8 @@ def outcome_of_error(error: Exception) -> str:
 
 def error_text(error: Exception, secrets: Sequence[str]) -> str:
     """Return what is recorded of an error."""
-    text = str(error) or type(error).__name__
+    unnamed = "no response in time" if isinstance(error, TimeoutError) else type(error).__name__
+    text = str(error) or unnamed
     return recorded(text[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX], secrets)
 
 

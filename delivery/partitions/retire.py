@@ -65,8 +65,22 @@ async def retire(connection: Connection, archive: PartitionArchive | None) -> No
         for name in await fetch_values(connection, SQL["expired_days"], bounds):
             await _retire(connection, parent, name, archive)
     bounds = {"retained_days": limits.DELIVERIES_RETAINED_DAYS}
+    await _seal_quiet(connection)
     for partition_id in await fetch_values(connection, SQL["expired_partitions"], bounds):
         await retire_deliveries_partition(connection, partition_id, archive)
+
+
+async def _seal_quiet(connection: Connection) -> None:
+    """Seal the segments that quiet streams have left open in old partitions, some at a time,
+    because appends to these streams wait meanwhile.
+    """
+    streams_max = limits.RETIRE_SEALED_MAX
+    bounds = {"retained_days": limits.DELIVERIES_RETAINED_DAYS, "streams_max": streams_max}
+    sealed = streams_max
+    while sealed >= streams_max:
+        sealed = await fetch_value(connection, SQL["seal_quiet"], bounds) or 0
+        if sealed:
+            log.info("quiet_segments_sealed", count=sealed)
 
 
 async def retire_deliveries_partition(

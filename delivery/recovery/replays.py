@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from delivery import selectors
 from delivery.errors import ReplayState, UnknownReplay
 from delivery.models import ReplayRun
-from delivery.recovery.log_pages import ReplayTarget, node_of, start_of
+from delivery.recovery.log_pages import SQL, ReplayTarget, node_of, start_of
 from delivery.recovery.preview import Preview, PreviewRequest, preview
 from delivery.recovery.runs import (
     ACTIVE,
@@ -38,6 +38,7 @@ from eventhub.eventlog.models import Stream
 from eventhub.eventlog.read import Start, resolve
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.rows import scalars
 from registrations.errors import TransientStream, UnknownEndpoint, UnknownRegistration
 from registrations.filter_source import FilterSource
 from registrations.models import Endpoint, Registration, RegistrationVersion
@@ -287,7 +288,7 @@ def _names_of(stream_ids: Sequence[int]) -> list[str]:
 
 def _failed(actor: Actor, request: FailedRequest) -> FailedParams:
     """Return the parameters, with the streams to which the actor is restricted."""
-    now_us = SystemClock().now_us()
+    now_us: int = scalars(raw_connection()).execute(SQL["now"]).fetchone() or 0
     stream_ids = selectors.listened_ids(actor=actor, names=request.streams)
     until_us = now_us if request.until_us is None else min(request.until_us, now_us)
     return FailedParams(

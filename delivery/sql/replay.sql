@@ -7,6 +7,10 @@ SELECT pg_try_advisory_lock(hashtext('eventhub replay'))
 -- name: stop_leading
 SELECT pg_advisory_unlock(hashtext('eventhub replay'))
 
+-- name: now
+-- The time by which deliveries end, in microseconds.
+SELECT (extract(epoch FROM now()) * 1000000)::bigint
+
 -- name: running
 -- The running runs, and whether the rate of each allows a step now.
 SELECT id, is_over(paced_until, %(pace_s)s) AS is_due FROM replay_runs WHERE state = 'running' ORDER BY id

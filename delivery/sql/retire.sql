@@ -23,6 +23,15 @@ SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
                    || to_char((now() AT TIME ZONE 'UTC')::date - %(retained_days)s::integer, 'YYYYMMDD')
  ORDER BY 1
 
+-- name: seal_quiet
+-- Seals segments that were opened long ago and are still open in a partition that is out of use, also empty ones: the deliveries
+-- of their partition would never be retired.
+SELECT count(*) FROM roll_segments(ARRAY(
+    SELECT s.stream_id FROM segments s JOIN heads h ON h.segment_id = s.id
+     WHERE s.partition_id < (SELECT current_partition FROM log_state) AND to_regclass('deliveries_p' || s.partition_id) IS NOT NULL
+       AND s.opened_at < now() - make_interval(days => %(retained_days)s)
+     ORDER BY s.stream_id LIMIT %(streams_max)s), true)
+
 -- name: expired_partitions
 -- Partitions of deliveries that are no longer needed.
 SELECT g.id FROM event_partitions g

@@ -349,6 +349,7 @@ FORWARD_STOP_S_MAX = 1.5  # for statements under way when the process is asked t
 FORWARD_STREAMS_LABELLED_MAX = 100  # streams with metrics of their own; the rest share one label
 DELIVERIES_RETAINED_DAYS = 30  # after the last segment of their partition was sealed
 ATTEMPTS_RETAINED_DAYS = 30  # a day is dropped as a whole
+RETIRE_SEALED_MAX = 100  # segments of quiet streams, sealed in one transaction; some 20 ms
 PARTITIONS_INTERVAL_S = 5.0  # between checks whether partitions exist ahead of need ...
 PARTITIONS_IDLE_INTERVAL_S = 20.0  # ... and while no stream has callbacks
 DETACH_TIMEOUT_S_MAX = 30.0  # a reader's old snapshot ends it; the next run finishes it

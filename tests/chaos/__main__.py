@@ -18,6 +18,7 @@ from tests.chaos.circle import run as circle
 from tests.chaos.exact import run as exact
 from tests.chaos.faults import FAULTS, choose
 from tests.chaos.judge import last_judgement
+from tests.chaos.outages import away, backlog, storm
 from tests.chaos.quota import run as quota
 from tests.chaos.rounds import Plan, Round, run_round
 from tests.chaos.soak import soak
@@ -104,6 +105,9 @@ KINDS = {
     "exact": Kind(exact.add_arguments, exact.run),
     "circle": Kind(circle.add_arguments, circle.run),
     "disk": Kind(disk.add_arguments, disk.run),
+    "backlog": Kind(backlog.add_arguments, backlog.run),
+    "outage": Kind(away.add_arguments, away.run),
+    "storm": Kind(storm.add_arguments, storm.run),
     "quota": Kind(quota.add_arguments, quota.run),
     "spark": Kind(spark.add_arguments, spark.run),
     "starts": Kind(starts.add_arguments, starts.run),

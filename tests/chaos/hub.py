@@ -57,6 +57,10 @@ class HubUnderTest:
         return self._hub.url
 
     @property
+    def database_url(self) -> str:
+        return self._database
+
+    @property
     def supervisor(self) -> int:
         return self._hub.process.pid
 
@@ -110,11 +114,17 @@ class HubUnderTest:
         done.check_returncode()
         return done.stdout.split()[-1]
 
-    def manage(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run `manage.py WORDS` on this hub to its end."""
+    def manage(self, *words: str, **given: str) -> subprocess.CompletedProcess[str]:
+        """Run `manage.py WORDS` on this hub to its end. `given`: environment variables."""
         command = [sys.executable, str(self._home / "manage.py"), *words]
-        env = {**self.env, "PYTHONPATH": str(self._home)}
+        env = {**self.env, "PYTHONPATH": str(self._home), **given}
         return subprocess.run(command, env=env, capture_output=True, text=True)
+
+    def celery(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run `celery -A eventhub WORDS` on this hub to its end."""
+        command = [sys.executable, "-m", "celery", "-A", "eventhub", *words]
+        env = {**self.env, "PYTHONPATH": str(self._home)}
+        return subprocess.run(command, env=env, cwd=self._home, capture_output=True, text=True)
 
     @property
     def env(self) -> dict[str, str]:

@@ -35,6 +35,7 @@ class Watch:
         self._supervisor = psutil.Process(supervisor)
         self._began = time.monotonic()
         self.looks_s: list[float] = []  # when, since the beginning
+        self.last_total = 0  # bytes of all processes at the last look
         self._names: dict[int, str] = {}
         self._samples: dict[int, list[Sample]] = {}
 
@@ -42,6 +43,7 @@ class Watch:
         """Sample all processes."""
         at_s = time.monotonic() - self._began
         self.looks_s.append(at_s)
+        self.last_total = 0
         self._look(self._supervisor, "supervisor", at_s)
         for guardian in self._supervisor.children():
             with suppress(psutil.Error, ValueError, KeyError):
@@ -55,6 +57,7 @@ class Watch:
             uss = private_bytes(process, shares=part == "postgres")
             self._names.setdefault(process.pid, _name(process, part))
             self._samples.setdefault(process.pid, []).append(Sample(at_s, uss))
+            self.last_total += uss
 
     def growth(self, after_s: float) -> list[Growth]:
         """Return the growth of each process since then, the fastest first."""

@@ -15,6 +15,7 @@ import pytest_asyncio
 from tests.chaos.callbacks.harm import Plan
 from tests.chaos.callbacks.receivers import SinkProcess
 from tests.chaos.callbacks.rounds import rest, run_round
+from tests.chaos.callbacks.sick import BEHAVING
 from tests.chaos.callbacks.world import CallbackWorld
 from tests.chaos.exact.run import exact, scene_at
 
@@ -55,6 +56,16 @@ async def test_faults_cost_repeats_at_most(world: CallbackWorld, names: tuple[st
     assert found.delivered > 0
 
 
+async def test_sick_receivers_cost_nobody_an_event_or_its_order(world: CallbackWorld) -> None:
+    """Eleven receivers that fail, each in its own way, with a fault meanwhile."""
+    await world.add_sick()
+    world.go()
+    found = await run_round(world, 5, Plan(("kill-worker",), 0.5), random.Random(5), 3 * SECONDS)
+    assert found.problems == []
+    called = {name for name in world.sick.ids if name in world.arrivals.requests}
+    assert called >= BEHAVING.keys(), called
+
+
 async def test_at_rest_every_endpoint_has_exactly_the_expected_deliveries(
     world: CallbackWorld,
 ) -> None:
@@ -62,6 +73,13 @@ async def test_at_rest_every_endpoint_has_exactly_the_expected_deliveries(
     assert problems == []
     assert len(world.arrivals.taken) == len(world.judge.expected.expected) > RATE
     assert world.registrar.counts["POST 201"] > 0
+
+
+async def test_sick_receivers_got_everything_when_they_were_well(world: CallbackWorld) -> None:
+    taken = {key[0] for key in world.arrivals.taken}
+    assert taken >= world.sick.ids.keys()
+    assert world.arrivals.answers.keys() >= {200, 0, 301, 429, 500}
+    assert any(one.sick > 0 for one in world.sampler.depths)
 
 
 async def test_the_judge_detects_a_missing_delivery(world: CallbackWorld) -> None:

@@ -5,6 +5,9 @@ Two properties need no oracle: the identity of a delivery (the same event and en
 id and body) and the order of lanes.
 """
 
+from array import array
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -13,6 +16,7 @@ import orjson
 SHOWN_MAX = 5
 
 Key = tuple[str, str, int]  # endpoint, stream, sequence
+Lane = tuple[str, str, str]  # endpoint, stream, value of the key by which it is ordered
 
 
 class First(NamedTuple):
@@ -36,13 +40,17 @@ class Landing(NamedTuple):
 
 
 class Arrivals:
-    """The arrivals read so far. `lanes` are the endpoints with ordered lanes; `read_on` reads what
-    the sink wrote since.
+    """The arrivals read so far. `lanes` are the endpoints with ordered lanes, by stream or by the
+    value that the sink names; `read_on` reads what the sink wrote since.
     """
 
     def __init__(self, path: Path, lanes: frozenset[str]) -> None:
         self.firsts: dict[Key, First] = {}
-        self.taken: set[Key] = set()  # answered 200, or taken without that the answer got through
+        # when it was answered 200, or taken without that the answer got through
+        self.taken: dict[Key, float] = {}
+        self.accepted: Counter[str] = Counter()  # of them, by endpoint
+        self.requests: dict[str, array[float]] = {}  # times of all requests by endpoint
+        self.most_at_once: dict[str, int] = {}  # requests under way at one endpoint
         self.landings: list[Landing] = []
         self.count = 0
         self.answers: dict[int, int] = {}  # by status
@@ -50,8 +58,10 @@ class Arrivals:
         self._lanes = lanes
         self._ids: dict[str, Key] = {}
         self._open: dict[int, Key] = {}  # arrivals without an answer yet, by number
-        self._arrived_to: dict[tuple[str, str], int] = {}
-        self._taken_to: dict[tuple[str, str], int] = {}
+        self._under_way: Counter[str] = Counter()
+        self._lane_of: dict[Key, Lane] = {}
+        self._arrived_to: dict[Lane, int] = {}
+        self._taken_to: dict[Lane, int] = {}
         path.touch()
         self._file: IO[bytes] = path.open("rb")
         self._rest = b""
@@ -59,6 +69,10 @@ class Arrivals:
     @property
     def repeats(self) -> int:
         return self.count - len(self.firsts)
+
+    def add_lanes(self, names: Iterable[str]) -> None:
+        """Add endpoints with ordered lanes."""
+        self._lanes |= frozenset(names)
 
     def close(self) -> None:
         self._file.close()
@@ -86,15 +100,20 @@ class Arrivals:
 
     def _arrived(self, line: list[Any]) -> None:
         _, number, at, endpoint, webhook_id, stream, segment, sequence, registrations, *rest = line
-        digest, tried_at, wrong = rest
+        digest, tried_at, wrong, value = rest
         key = (endpoint, stream, sequence)
         self.count += 1
+        self.requests.setdefault(endpoint, array("d")).append(at)
         self._open[number] = key
+        self._under_way[endpoint] += 1
+        most = max(self.most_at_once.get(endpoint, 0), self._under_way[endpoint])
+        self.most_at_once[endpoint] = most
         if wrong:
             self.problems.append(f"{key}: {wrong}")
         first = First(at, tried_at, webhook_id, segment, tuple(registrations), digest)
         known = self.firsts.setdefault(key, first)
         if known is first:
+            self._lane_of[key] = (endpoint, stream, value)
             self._arrived_first(key, first)
         elif known[2:] != first[2:]:
             self.problems.append(f"{key} came again otherwise: {known}, now {first}")
@@ -110,19 +129,21 @@ class Arrivals:
         if endpoint in self._lanes:
             self._follows(self._arrived_to, key, "arrived")
 
-    def _answered(self, number: int, _at: float, status: int) -> None:
+    def _answered(self, number: int, at: float, status: int) -> None:
         key = self._open.pop(number)
+        self._under_way[key[0]] -= 1
         self.answers[status] = self.answers.get(status, 0) + 1
         if status != 200 or key in self.taken:
             return
-        self.taken.add(key)
+        self.taken[key] = at
+        self.accepted[key[0]] += 1
         if key[0] in self._lanes:
             self._follows(self._taken_to, key, "was answered 200")
 
-    def _follows(self, last: dict[tuple[str, str], int], key: Key, did: str) -> None:
+    def _follows(self, last: dict[Lane, int], key: Key, did: str) -> None:
         """Check that the first arrivals of a lane ascend, and the first successes too."""
-        endpoint, stream, sequence = key
-        before = last.get((endpoint, stream), 0)
+        sequence, lane = key[2], self._lane_of[key]
+        before = last.get(lane, 0)
         if sequence < before:
-            self.problems.append(f"lane {endpoint} {stream}: {sequence} {did} after {before}")
-        last[endpoint, stream] = max(before, sequence)
+            self.problems.append(f"lane {' '.join(lane)}: {sequence} {did} after {before}")
+        last[lane] = max(before, sequence)

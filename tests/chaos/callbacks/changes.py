@@ -8,7 +8,7 @@ can compare them.
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -71,11 +71,16 @@ class Registrar:
         self.problems: list[str] = []
         self.going = asyncio.Event()
         self._place = place
+        self._kept = set(place.kept)
         self._journal = journal
         self._dice = dice
         self._live: dict[int, Live] = {}
         self._doubtful = True  # an answer was lost: look what there is
         self.idle = asyncio.Event()
+
+    def keep(self, registrations: Iterable[int]) -> None:
+        """Leave further registrations alone."""
+        self._kept.update(registrations)
 
     async def run(self) -> None:
         timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
@@ -165,7 +170,7 @@ class Registrar:
         if answer is None:
             return
         self._doubtful = False
-        there = [item for item in answer["items"] if item["id"] not in self._place.kept]
+        there = [item for item in answer["items"] if item["id"] not in self._kept]
         self._live = {item["id"]: _live(item, _filter_of(item)) for item in there}
 
     async def _ask(

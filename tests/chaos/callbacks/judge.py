@@ -64,6 +64,10 @@ class CallbackJudge:
         self._landed = 0
         self._changes = 0
 
+    def add_endpoints(self, endpoints: Mapping[str, int]) -> None:
+        """Judge further endpoints, too."""
+        self._endpoints.update(endpoints)
+
     async def judge(self, arrivals: Arrivals, changes: list[Change]) -> list[str]:
         """Return what is wrong at this moment; PostgreSQL may be unavailable for a while."""
         arrivals.read_on()

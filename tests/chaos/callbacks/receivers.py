@@ -19,28 +19,45 @@ RETRY_SCHEDULE = [1, 2, 4, 8, 16, *[30] * 25]  # longer than a run, without the 
 
 
 class Endpoint(NamedTuple):
-    """An endpoint at the sink. `changing`: changed registrations may name it."""
+    """An endpoint at the sink. `changing`: changed registrations may name it; `url`: where it is
+    instead; `fields`: further fields of it.
+    """
 
     ordered: bool = False
     changing: bool = True
     mood: Mood = Mood()
+    order_by: str = ""  # an attribute
+    retry_schedule: Sequence[int] | None = RETRY_SCHEDULE
+    url: str = ""
+    fields: Mapping[str, Any] = {}
 
 
 class SinkProcess:
-    """The sink's process; `close` ends it and waits."""
+    """The sink's process; `close` ends it and waits. `port` 0: a free one."""
 
-    def __init__(self, file: Path, seed: int) -> None:
+    def __init__(self, file: Path, seed: int, port: int = 0) -> None:
         self.file = file
         words = ["-m", "tests.chaos.callbacks.sink", str(file), "--seed", str(seed)]
+        words += ["--port", str(port)]
         self.process = subprocess.Popen(
             [sys.executable, *words], cwd=HOME, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert self.process.stdout is not None
-        self.port = int(self.process.stdout.readline())
+        self.port, self.absent_port = map(int, self.process.stdout.readline().split())
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def absent_url(self) -> str:
+        """The URL of the port that `switch` closes and opens."""
+        return f"http://127.0.0.1:{self.absent_port}"
+
+    async def switch(self, http: aiohttp.ClientSession, *, away: bool) -> None:
+        """Close the second port, or open it again."""
+        async with http.post(f"{self.url}/absence", json={"away": away}) as response:
+            response.raise_for_status()
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -60,20 +77,39 @@ async def create_endpoints(
     http: aiohttp.ClientSession, url: str, sink_url: str, endpoints: Mapping[str, Endpoint]
 ) -> dict[str, int]:
     """Create endpoints at the sink, which gets their secrets and moods. Return their ids."""
+    ids, known = await create_unknown(http, url, sink_url, endpoints)
+    await teach(http, sink_url, known)
+    return ids
+
+
+async def create_unknown(
+    http: aiohttp.ClientSession, url: str, sink_url: str, endpoints: Mapping[str, Endpoint]
+) -> tuple[dict[str, int], dict[str, Any]]:
+    """Create endpoints whose sink need not run yet. Return their ids, and what `teach` tells it."""
     ids: dict[str, int] = {}
     known: dict[str, Any] = {}
     for name, endpoint in endpoints.items():
         body = {
-            "url": f"{sink_url}/e/{name}",
+            "url": endpoint.url or f"{sink_url}/e/{name}",
             "ordered": endpoint.ordered,
-            "retry_schedule": RETRY_SCHEDULE,
+            "order_by": endpoint.order_by,
+            "retry_schedule": endpoint.retry_schedule,
+            **endpoint.fields,
         }
         made = await ask(http, "POST", f"{url}/v1/endpoints", body)
         ids[name] = made["id"]
-        known[name] = {"secret": made["secret"], "mood": endpoint.mood._asdict()}
+        known[name] = {
+            "secret": made["secret"],
+            "mood": endpoint.mood._asdict(),
+            "order_by": endpoint.order_by,
+        }
+    return ids, known
+
+
+async def teach(http: aiohttp.ClientSession, sink_url: str, known: Mapping[str, Any]) -> None:
+    """Give a sink the secrets, moods and keys of endpoints, or change them."""
     async with http.post(f"{sink_url}/endpoints", json=known) as response:
         response.raise_for_status()
-    return ids
 
 
 class Receivers(NamedTuple):

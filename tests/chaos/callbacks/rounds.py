@@ -81,8 +81,8 @@ async def run_round(
 
 
 async def rest(world: CallbackWorld) -> tuple[float, list[str]]:
-    """Bring everything to rest and judge it, the log included. Return the seconds it took, and the
-    problems.
+    """Bring everything to rest and judge it, the log included; sick receivers are well meanwhile.
+    Return the seconds it took, and the problems.
     """
     began = time.monotonic()
     problems: list[str] = []
@@ -90,7 +90,9 @@ async def rest(world: CallbackWorld) -> tuple[float, list[str]]:
         await world.settle()
     except NeverCame as error:
         problems.append(str(error))
+    await world.make_well()
     problems += await world.judge.rest(world.arrivals, world.registrar.changes)
+    await world.make_sick()
     took_s = time.monotonic() - began
     problems += await world.log_judge.read_on()
     problems += world.log_judge.promises_wrong(world.journal.promised)

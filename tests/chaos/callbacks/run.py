@@ -1,6 +1,7 @@
 """The command `python -m tests.chaos callbacks`: see docs/chaos.md, "Callbacks"."""
 
 import argparse
+import asyncio
 import random
 import time
 from collections.abc import Sequence
@@ -9,9 +10,12 @@ from pathlib import Path
 from tests.chaos import report
 from tests.chaos.callbacks.harm import HARMS, plan_of
 from tests.chaos.callbacks.rounds import Round, lane_recoveries, rest, run_round, stream_recoveries
-from tests.chaos.callbacks.world import CallbackWorld
+from tests.chaos.callbacks.samples import Calm, p99_of
+from tests.chaos.callbacks.world import HEALTHY, CallbackWorld
 
 REST_ROUNDS = 10
+WARM_S = 8.0
+SICKEN_S = 20.0  # until the circuits of the sick have opened
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=float, default=810.0, help="events offered per second")
     parser.add_argument("--seconds-per-round", type=float, default=6.0, help="beside the harm")
     parser.add_argument("--rest", type=int, default=REST_ROUNDS, help="rounds between two rests")
+    parser.add_argument("--calm", type=float, default=60.0, help="s without faults, twice; 0: none")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="SVG; memory is FILE-memory")
     parser.add_argument("--only", action="append", default=[], choices=sorted(HARMS))
 
 
@@ -29,6 +35,7 @@ async def run(options: argparse.Namespace, data: Path) -> int:
     problems: list[str] = []
     began = time.monotonic()
     async with CallbackWorld.open(data, options.rate, options.seed) as world:
+        calm = await begin(world, options.calm)
         for number in range(1, options.rounds + 1):
             world.go()
             plan = plan_of(dice, options.only)
@@ -43,13 +50,49 @@ async def run(options: argparse.Namespace, data: Path) -> int:
             if found.problems or problems:
                 break
         evidence = [problem for one in rounds for problem in one.problems] + problems
+        evidence += calm.wrong() + world.sampler.memory_wrong()
         summary = summary_of(world, options, rounds)
         summary["seconds"] = time.monotonic() - began
+        summary["mib_per_minute"] = world.sampler.mib_per_minute
+    if options.plot is not None:
+        world.sampler.plot(options.plot)
+    print(_calm_table(calm))
     print(_table(rounds, summary["stream_recovery_s"], summary["lane_recovery_s"]))  # type: ignore[arg-type]
     print(", ".join(f"{k} {v}" for k, v in summary.items() if isinstance(v, int | float)))
     print(f"changes of registrations: {summary['changes']}")
+    summary["calm"] = calm._asdict()
+    summary["depths"] = [one._asdict() for one in world.sampler.depths]
     summary["rounds"] = [one._asdict() for one in rounds]
     return report.end(options.json, summary, evidence)
+
+
+async def begin(world: CallbackWorld, seconds: float) -> Calm:
+    """Start the load, and add the sick receivers. Return the latencies of the healthy ones for so
+    many seconds before and after.
+    """
+    world.go()
+    if not seconds:
+        await world.add_sick()
+        return Calm({}, {})
+    windows = []
+    for waited_s in (WARM_S, SICKEN_S):
+        if windows:
+            await world.add_sick()
+        await asyncio.sleep(waited_s)
+        since = time.monotonic()
+        await asyncio.sleep(seconds)
+        windows.append((since, time.monotonic()))
+    await asyncio.sleep(1.0)
+    return Calm(*(p99_of(world.arrivals, HEALTHY, *window) for window in windows))
+
+
+def _calm_table(calm: Calm) -> str:
+    lines = [f"{'p99 of':<20}{'without':>11}{'beside':>11}{'ratio':>8}"]
+    for name, seconds in calm.without.items():
+        beside = calm.beside[name]
+        cells = f"{seconds * 1000:>8.1f} ms{beside * 1000:>8.1f} ms{beside / seconds:>8.2f}"
+        lines.append(f"{name:<20}{cells}")
+    return "\n".join(lines)
 
 
 def summary_of(

@@ -2,8 +2,9 @@
 tests.chaos.callbacks.sink`.
 
 It accepts callbacks at `/e/NAME`, checks signature and content, answers 200 mostly, and writes
-every arrival and every response to a file, in the order in which they happened. It prints its port
-and ends when its standard input does. It knows nothing of the hub's tables.
+every arrival and every response to a file, in the order in which they happened. It prints its port,
+and a second one that can be closed for a while, and ends when its standard input does. It knows
+nothing of the hub's tables.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from aiohttp import web
 from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
 
+from tests.chaos.callbacks.behaviours import behave
 from tests.chaos.events import Name, event_of
 
 FLUSH_S = 0.01
@@ -35,6 +37,7 @@ class Mood(NamedTuple):
     forgets: float = 0.0  # taken, but the connection ends before the answer
     delays: float = 0.0  # answered 200 after up to `delay_s`
     delay_s: float = 0.5
+    behaviour: str = ""  # of all requests, instead of shares: a name of BEHAVIOURS
 
     def choose(self, dice: random.Random) -> str:
         point = dice.random()
@@ -62,30 +65,75 @@ class ArrivalFile:
         self._waiting.clear()
 
 
+class Absence:
+    """A second port of the sink that can be closed for a while, like that of a machine that is
+    away.
+    """
+
+    def __init__(self) -> None:
+        self.port = 0
+        self._runner: web.ServerRunner
+        self._site: web.TCPSite | None = None
+
+    async def begin(self, runner: web.ServerRunner) -> None:
+        """Open the port, a free one."""
+        self._runner = runner
+        await self.switch(away=False)
+
+    async def switch(self, *, away: bool) -> None:
+        if away and self._site is not None:
+            await self._site.stop()
+            self._site = None
+        elif not away and self._site is None:
+            self._site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
+            await self._site.start()
+            self.port = self.port or self._runner.addresses[-1][1]
+
+    def concerns(self, request: web.BaseRequest) -> bool:
+        """End the connection of a request that came by one opened before; return whether it did."""
+        if request.transport is None or self._site is not None:
+            return False
+        if request.transport.get_extra_info("sockname")[1] != self.port:
+            return False
+        request.transport.abort()
+        return True
+
+
 class Sink:
     """All endpoints. Lines: `["a", number, at, endpoint, webhook-id, stream, segment, sequence,
-    registrations, digest, tried_at, wrong]` for an arrival and `["b", number, at, status]` for its
-    response (0: none). Times are by the machine's monotonic clock; `tried_at` is when the event was
-    first offered.
+    registrations, digest, tried_at, wrong, value]` for an arrival and `["b", number, at, status]`
+    for its response (0: none). Times are by the machine's monotonic clock; `tried_at` is when the
+    event was first offered; `value` is that of the attribute by which the endpoint is ordered.
     """
 
     def __init__(self, arrival_file: ArrivalFile, seed: int) -> None:
         self._arrival_file = arrival_file
         self._dice = random.Random(seed)
         self._moods: dict[str, Mood] = {}
+        self._order_by: dict[str, str] = {}
         self._keys: dict[str, Webhook] = {}
         self._arrivals = 0
+        self.absence = Absence()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         body = await request.read()
         if request.path == "/endpoints":
             return self._learn(orjson.loads(body))
+        if request.path == "/absence":
+            await self.absence.switch(away=orjson.loads(body)["away"])
+            return web.Response()
+        if self.absence.concerns(request):
+            return web.Response(status=500)
         name = request.path.removeprefix("/e/")
         self._arrivals += 1
         number = self._arrivals
         mood = self._moods.get(name, Mood())
-        choice = mood.choose(self._dice)
         self._arrived(number, name, request, body)
+        if mood.behaviour:
+            status, response = await behave(mood.behaviour, request, self._dice)
+            self._arrival_file.write("b", number, time.monotonic(), status)
+            return response
+        choice = mood.choose(self._dice)
         if choice == "delays":
             await asyncio.sleep(mood.delay_s * self._dice.random())
         status = {"status_500": 500, "closes": 0, "forgets": 0}.get(choice, 200)
@@ -98,8 +146,10 @@ class Sink:
 
     def _learn(self, known: dict[str, dict[str, Any]]) -> web.Response:
         for name, about in known.items():
-            self._keys[name] = Webhook(about["secret"])
             self._moods[name] = Mood(**about["mood"])
+            if "secret" in about:
+                self._keys[name] = Webhook(about["secret"])
+                self._order_by[name] = about["order_by"]
         return web.Response()
 
     def _arrived(self, number: int, name: str, request: web.BaseRequest, body: bytes) -> None:
@@ -109,12 +159,15 @@ class Sink:
             found = orjson.loads(body)
             wrong = wrong or content_wrong(found)
             place = [found[field] for field in ("stream", "segment", "sequence", "registrations")]
-            tried_at = found["event"]["attributes"]["at"]
+            attributes = found["event"]["attributes"]
+            tried_at, value = attributes["at"], value_at(attributes, self._order_by.get(name, ""))
         except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-            wrong, place, tried_at = wrong or f"no event: {error!r}", ["", "", 0, []], 0.0
+            wrong, place = wrong or f"no event: {error!r}", ["", "", 0, []]
+            tried_at, value = 0.0, ""
         digest = hashlib.blake2b(body, digest_size=8).hexdigest()
         webhook_id = request.headers.get("webhook-id", "")
-        self._arrival_file.write("a", number, at, name, webhook_id, *place, digest, tried_at, wrong)
+        line = (number, at, name, webhook_id, *place, digest, tried_at, wrong, value)
+        self._arrival_file.write("a", *line)
 
     def _refuted(self, name: str, headers: dict[str, str], body: bytes) -> str:
         key = self._keys.get(name)
@@ -125,6 +178,13 @@ class Sink:
         except WebhookVerificationError as error:
             return f"signature: {error}"
         return ""
+
+
+def value_at(attributes: Any, path: str) -> str:
+    """Return the value at a dotted path as text; empty if there is none."""
+    for name in path.split("."):
+        attributes = attributes.get(name, "") if isinstance(attributes, dict) else ""
+    return str(attributes)
 
 
 def content_wrong(found: dict[str, Any]) -> str:
@@ -144,14 +204,16 @@ def content_wrong(found: dict[str, Any]) -> str:
     return f"{', '.join(wrong)} of {attributes['name']}" if wrong else ""
 
 
-async def serve(file: IO[bytes], seed: int) -> None:
+async def serve(file: IO[bytes], seed: int, port: int) -> None:
     arrival_file = ArrivalFile(file)
-    server = web.Server(Sink(arrival_file, seed).handle, access_log=None, keepalive_timeout=75)
-    runner = web.ServerRunner(server)
+    sink = Sink(arrival_file, seed)
+    server = web.Server(sink.handle, access_log=None, keepalive_timeout=75)
+    runner = web.ServerRunner(server, shutdown_timeout=1.0)  # some receivers never answer
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
+    site = web.TCPSite(runner, "127.0.0.1", port, backlog=1024, reuse_address=True)
     await site.start()
-    print(runner.addresses[0][1], flush=True)
+    await sink.absence.begin(runner)
+    print(runner.addresses[0][1], sink.absence.port, flush=True)
     await asyncio.to_thread(sys.stdin.read)
     await runner.cleanup()
     arrival_file.flush()
@@ -161,9 +223,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.callbacks.sink")
     parser.add_argument("file", type=Path)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--port", type=int, default=0, help="by default a free one")
     options = parser.parse_args()
     with options.file.open("ab", buffering=0) as file:
-        asyncio.run(serve(file, options.seed))
+        asyncio.run(serve(file, options.seed, options.port))
 
 
 if __name__ == "__main__":

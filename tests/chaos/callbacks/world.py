@@ -23,6 +23,8 @@ from tests.chaos.callbacks.receivers import (
     ask,
     create_receivers,
 )
+from tests.chaos.callbacks.samples import Sampler
+from tests.chaos.callbacks.sick import SickReceivers
 from tests.chaos.callbacks.sink import Mood
 from tests.chaos.emitters import PERSISTENCE_S, Clock, Emitter, Habit, Target
 from tests.chaos.hub import Crew, HubUnderTest
@@ -50,7 +52,12 @@ ENDPOINTS: dict[str, Endpoint] = {
     "other": Endpoint(),
     "lane": Endpoint(ordered=True, mood=Mood(0.005, 0.002, 0.002, 0.01, 0.2)),
     "quiet-lane": Endpoint(ordered=True),
+    "by-key": Endpoint(ordered=True, order_by="color"),
+    "by-key-troubled": Endpoint(
+        ordered=True, order_by="place.city", mood=Mood(0.005, 0.002, 0.002, 0.01, 0.2)
+    ),
 }
+HEALTHY = ("all", "some", "other", "quiet-lane", "by-key")  # whose latencies are compared
 TICK: dict[str, Any] = {"type": "tick"}
 # Registrations that stay: every tick has one; of `all` and `lane` one event matches several.
 STAYING: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -61,6 +68,8 @@ STAYING: tuple[tuple[str, dict[str, Any]], ...] = (
     ("lane", {"streams": ["alpha", "gamma"], **TICK, "attributes": {"size": 2}}),
     ("lane", {"streams": ["alpha"], **TICK, "attributes": {"place.city": "Turin", "size": 2.0}}),
     ("quiet-lane", {"streams": ["beta"], **TICK, "attributes": {"color": "blue", "size": 1}}),
+    ("by-key", {"streams": ["alpha"], **TICK, "attributes": {"size": 4}}),
+    ("by-key-troubled", {"streams": ["alpha", "beta"], **TICK, "attributes": {"size": 6}}),
 )
 
 
@@ -73,12 +82,15 @@ class CallbackWorld:
         self.journal = journal
         self.clock = Clock()
         self.log_judge = Judge(hub, key, STREAMS)
+        self.sick: SickReceivers
+        self.sampler = Sampler(hub, lambda: self.sick.ids.values())
         self.registrar: Registrar
         self.arrivals: Arrivals
         self.judge: CallbackJudge
         self._sink = sink
         self._emitters: list[Emitter] = []
         self._tasks: list[asyncio.Task[None]] = []
+        self._absence: asyncio.Task[None] | None = None
 
     @classmethod
     @asynccontextmanager
@@ -100,6 +112,8 @@ class CallbackWorld:
             world = cls(hub, key, journal, sink)
             headers = {"Authorization": f"Bearer {key}"}
             http = await stack.enter_async_context(aiohttp.ClientSession(headers=headers))
+            world.sick = SickReceivers(hub, sink, http)
+            stack.push_async_callback(world.sick.close)
             await world._prepare(http, random.Random(dice.random()))
             stack.callback(world.arrivals.close)
             client = await stack.enter_async_context(HubClient(hub.url, key))
@@ -112,6 +126,26 @@ class CallbackWorld:
         if not self.clock.running.is_set():
             self.clock.start()
         self.registrar.going.set()
+
+    async def add_sick(self) -> None:
+        """Create receivers that fail, each in its own way."""
+        await self.sick.create()
+        self.registrar.keep(self.sick.registrations)
+        self.judge.add_endpoints(self.sick.ids)
+        self.arrivals.add_lanes(self.sick.lanes)
+        self._absence = asyncio.create_task(self.sick.alternate(), name="absent receiver")
+
+    async def make_well(self) -> None:
+        """Let the sick receivers answer 200, if there are some."""
+        if self._absence is not None:
+            await close_quietly([self._absence])
+            await self.sick.make_well()
+
+    async def make_sick(self) -> None:
+        """Let those that were made well fail again."""
+        if self._absence is not None:
+            await self.sick.make_sick()
+            self._absence = asyncio.create_task(self.sick.alternate(), name="absent receiver")
 
     async def settle(self) -> None:
         """Stop offering events and changing registrations, and wait for all responses."""
@@ -129,7 +163,7 @@ class CallbackWorld:
 
     def raise_broken(self) -> None:
         """Raise the error of a task that ended: a mistake of this harness."""
-        for task in self._tasks:
+        for task in [*self._tasks, *([self._absence] if self._absence else [])]:
             if task.done():
                 task.result()
                 raise RuntimeError(f"{task.get_name()} ended")
@@ -154,6 +188,7 @@ class CallbackWorld:
             self._tasks.append(asyncio.create_task(emitter.run(), name=name))
         self._tasks.append(asyncio.create_task(self.registrar.run(), name="registrar"))
         self._tasks.append(asyncio.create_task(self._tail(), name="tail"))
+        self._tasks.append(asyncio.create_task(self.sampler.run(), name="samples"))
 
     async def _tail(self) -> None:
         while True:
@@ -161,4 +196,4 @@ class CallbackWorld:
             await asyncio.sleep(TAIL_S)
 
     async def _end(self) -> None:
-        await close_quietly(self._tasks)
+        await close_quietly([*self._tasks, *([self._absence] if self._absence else [])])

@@ -162,6 +162,7 @@ async def test_a_response_of_a_byte_a_second_times_out() -> None:
         port = server.sockets[0].getsockname()[1]
         ended = await post_to(f"http://127.0.0.1:{port}/")
     assert ended.outcome.code == "timeout"
+    assert ended.attempt.response == "no response in time"
     assert ended.attempt.duration_ms < (limits.CALLBACK_TIMEOUT_S_MAX + 2) * 1000
 
 

@@ -128,6 +128,34 @@ async def test_claimed_deliveries_move_when_their_claim_expires(
     assert world.sql(groups, old, stream_id) == [(False,)]
 
 
+@pytest.mark.parametrize("events", [0, 1])
+async def test_a_quiet_streams_open_segment_does_not_hold_a_partition_for_good(
+    world: World, connection: Connection, events: int
+) -> None:
+    """It is sealed when it has been open for as long as deliveries are retained, and the partition
+    ends as long after that; so it does if the segment is empty.
+    """
+    old = await next_group(world, connection)
+    stream_id = world.stream()
+    if events:
+        world.emit(stream_id, "a")
+    await next_group(world, connection)
+    segment = "SELECT id FROM segments WHERE stream_id = %s AND partition_id = %s"
+    [[id]] = world.sql(segment, stream_id, old)
+    await retire(connection, None)
+    assert world.sql("SELECT sealed_at FROM segments WHERE id = %s", id) == [(None,)]
+    later = "UPDATE segments SET {0} = {0} - interval '31 days' WHERE partition_id = %s"
+    for column in ("opened_at", "sealed_at"):
+        assert f"deliveries_p{old}" in tables(world, r"^deliveries_p\d")
+        world.sql(later.format(column), old)
+        world.sql("UPDATE forwarding f SET sequence = h.sequence FROM heads h"
+                  " WHERE h.stream_id = f.stream_id")  # fmt: skip
+        await retire(connection, None)
+    assert f"deliveries_p{old}" not in tables(world, r"^deliveries_p\d")
+    [appended] = world.emit(stream_id, "b")
+    assert appended.sequence == events + 1
+
+
 async def test_the_newest_partition_stays(world: World, connection: Connection) -> None:
     newest = await next_group(world, connection)
     with pytest.raises(ValueError, match="newest"):

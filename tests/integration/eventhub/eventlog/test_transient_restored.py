@@ -2,6 +2,7 @@
 clients start again, so the ring of an id may be of another stream.
 """
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from tests.databases import new_database
 from tests.integration.eventlog_world import append_now, draft, execute, log_database, new_stream
 
 REDIS_URL = os.environ["REDIS_URL"]
+TIMEOUT_S = 10.0
 database = pytest.fixture(log_database)
 
 
@@ -41,6 +43,15 @@ def stream(database: str) -> Iterator[StreamInfo]:
 async def opened(url: str) -> AsyncIterator[Log]:
     async with Log.open(database_url=url, redis_url=REDIS_URL) as log:
         yield log
+
+
+async def tail(log: Log, database: str) -> None:
+    """Wait until the process reads the log's tail, so that it has noticed the server's start."""
+    other = StreamInfo(new_stream(database), 1, "other")
+    async with asyncio.timeout(TIMEOUT_S), log.follow(other, "now") as follower:
+        append_now(database, draft(other.id))
+        async for _ in follower:
+            return
 
 
 async def append(log: Log, stream: StreamInfo, number: int) -> Appended:
@@ -69,6 +80,7 @@ async def test_a_process_that_did_not_notice_a_restore_removes_nothing(
     database: str, stream: StreamInfo
 ) -> None:
     async with opened(database) as unaware:
+        await tail(unaware, database)
         before = await append(unaware, stream, 1)
         with psycopg.connect(database) as connection:
             roll_all(connection)

@@ -1,0 +1,202 @@
+"""The command `python -m tests.chaos storm`: see docs/chaos.md, "No storm"."""
+
+import argparse
+import asyncio
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sparkjobs.report.plot import PlotLabels, PlotSeries
+from tests.chaos import report
+from tests.chaos.callbacks.receivers import Endpoint
+from tests.chaos.callbacks.sink import Mood
+from tests.chaos.figures import draw, per_second
+from tests.chaos.hub import Crew
+from tests.chaos.outages.clock import Hours
+from tests.chaos.outages.scene import CREW, Scene, Tenant
+from tests.chaos.until import NeverCame
+
+SICK = "sick"
+FAILS = Mood(status_500=1.0)
+WELL = Mood(delays=1.0, delay_s=0.04)  # 20 ms on average: a receiver that does some work
+HEALTHY = ("one", "two", "three")
+HOUR_S = 3_600.0
+PARTS = 12  # of the hour, between which the run waits, so that the traffic lasts as long as it
+WARM_S = 8.0
+REQUESTS_MAX = 40  # in the first hour; the documentation says some 20
+P99_RATIO_MAX = 1.2
+P99_NOISE_S = 0.005  # two runs of the same load differ by this much
+AT_ONCE_MAX = 32  # requests to one endpoint, by each worker
+STILL_S = 60.0
+DEFAULT_DELIVERIES = 100_000
+
+
+class Storm(NamedTuple):
+    """The measurements. Latencies are 99th percentiles by healthy endpoint, in seconds."""
+
+    hour: list[float]  # the requests of the first hour, seconds since its begin
+    returned_at: float
+    drained_s: float
+    accepted: list[float]  # per second, since the return
+    without: dict[str, float]
+    failing: dict[str, float]
+    draining: dict[str, float]
+    most_at_once: int
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--deliveries", type=int, default=DEFAULT_DELIVERIES)
+    parser.add_argument("--seconds", type=float, default=120.0, help="of each measurement")
+    parser.add_argument("--rate", type=float, default=30.0, help="events a second of each tenant")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="SVG; the drain is FILE-drain")
+
+
+def tenants(rate: float) -> list[Tenant]:
+    """Return one with a failing endpoint, and others with steady traffic."""
+    default: dict[str, Any] = {"mood": FAILS, "retry_schedule": None}
+    healthy = [
+        Tenant(
+            name,
+            {
+                f"{name}-parallel": Endpoint(),
+                f"{name}-by-key": Endpoint(ordered=True, order_by="color"),
+            },
+            rate,
+        )
+        for name in HEALTHY
+    ]
+    return [Tenant(SICK, {SICK: Endpoint(**default)}), *healthy]
+
+
+async def run(options: argparse.Namespace, data: Path) -> int:
+    """Run, judge and print. Return the exit status."""
+    async with Scene.open(data, lambda _: tenants(options.rate), options.seed) as scene:
+        found = await storm(scene, options.deliveries, options.seconds)
+        problems = await judged(scene, found, CREW)
+    show(found, options.deliveries)
+    if options.plot is not None:
+        plot(options.plot, found, options.deliveries)
+    summary = {"seed": options.seed, "deliveries": options.deliveries, **found._asdict()}
+    return report.end(options.json, summary, problems)
+
+
+async def storm(scene: Scene, deliveries: int, seconds: float) -> Storm:
+    """Let an endpoint with so many pending deliveries fail for an hour, and return."""
+    await scene.patch(SICK, SICK, {"enabled": False})
+    scene.traffic.start()
+    await asyncio.sleep(WARM_S)
+    began = time.monotonic()
+    await asyncio.sleep(seconds)
+    without = began, time.monotonic()
+    await scene.fill(SICK, deliveries)
+    await asyncio.sleep(WARM_S)
+    failing = await _fail(scene, seconds)
+    requests = scene.arrivals.requests.get(SICK, [])
+    hour = [scene.clock.seconds_at(at) - scene.clock.seconds_at(failing[0]) for at in requests]
+    returned_at, drained_at = await _return(scene, deliveries)
+    await asyncio.sleep(1.0)
+    await scene.settle_traffic()
+    await asyncio.sleep(1.0)
+    scene.arrivals.read_on()
+    accepted = [at for key, at in scene.arrivals.taken.items() if key[0] == SICK]
+    return Storm(
+        hour=[at for at in hour if at <= HOUR_S],
+        returned_at=returned_at,
+        drained_s=drained_at - returned_at,
+        accepted=per_second(accepted, returned_at, int(drained_at - returned_at)),
+        without=scene.latencies(*without),
+        failing=scene.latencies(*failing),
+        draining=scene.latencies(returned_at, drained_at),
+        most_at_once=scene.arrivals.most_at_once.get(SICK, 0),
+    )
+
+
+async def _fail(scene: Scene, seconds: float) -> tuple[float, float]:
+    """Enable the failing endpoint, and let an hour pass in so many seconds. Return when."""
+    endpoints = [scene.places[SICK].ids[SICK]]
+    began = time.monotonic()
+    await scene.patch(SICK, SICK, {"enabled": True})
+    for part in range(1, PARTS + 1):
+        await Hours(scene.clock, endpoints).run(HOUR_S / PARTS)
+        await asyncio.sleep(max(0.0, began + seconds * part / PARTS - time.monotonic()))
+        scene.raise_broken()
+    return began, time.monotonic()
+
+
+async def _return(scene: Scene, deliveries: int) -> tuple[float, float]:
+    """Let the endpoint answer 200, and the clock reach its next probe; wait for the last delivery.
+    Return when the clock did, and when the last one was accepted.
+    """
+    await scene.set_mood(SICK, WELL)
+    accepted = scene.arrivals.accepted
+    endpoints = [scene.places[SICK].ids[SICK]]
+    due = await asyncio.to_thread(scene.clock.due, endpoints)
+    returned_at = moved_at = time.monotonic()
+    await asyncio.to_thread(scene.clock.advance, (due.next_s or 0.0) + 0.001)
+    count = 0
+    while accepted[SICK] < deliveries:
+        if accepted[SICK] != count:
+            count, moved_at = accepted[SICK], time.monotonic()
+        if time.monotonic() - moved_at > STILL_S:
+            raise NeverCame(f"{deliveries - count} deliveries, nothing for {STILL_S:.0f} s")
+        await asyncio.sleep(0.5)
+        due = await asyncio.to_thread(scene.clock.due, endpoints)
+        if not due.is_due and due.next_s is not None:  # those that failed keep their schedule
+            await asyncio.to_thread(scene.clock.advance, due.next_s + 0.001)
+    return returned_at, time.monotonic()
+
+
+async def judged(scene: Scene, found: Storm, crew: Crew) -> list[str]:
+    """Return what is wrong."""
+    problems = await scene.missing(SICK, *HEALTHY) + scene.arrivals.taken_problems()
+    problems += scene.journal.problems
+    if not 5 <= len(found.hour) <= REQUESTS_MAX:
+        problems.append(f"{len(found.hour)} requests in the first hour of failing")
+    if found.most_at_once > AT_ONCE_MAX * crew.workers:
+        problems.append(f"{found.most_at_once} requests at once")
+    problems += slower("while it fails", found.without, found.failing)
+    problems += slower("while it drains", found.without, found.draining)
+    return problems
+
+
+def slower(when: str, without: dict[str, float], beside: dict[str, float]) -> list[str]:
+    """Return the endpoints that wait longer than they may beside the failing one."""
+    return [
+        f"{name} waits {beside[name] * 1000:.0f} ms {when}, {seconds * 1000:.0f} ms without"
+        for name, seconds in without.items()
+        if beside[name] > P99_RATIO_MAX * seconds + P99_NOISE_S
+    ]
+
+
+def show(found: Storm, deliveries: int) -> None:
+    """Print the figures."""
+    print(f"{deliveries} deliveries pending: {len(found.hour)} requests in the first hour")
+    print(
+        f"drained within {found.drained_s:.0f} s, {max(found.accepted):.0f}/s at most,"
+        f" {found.most_at_once} at once at most; the first seconds:"
+        f" {', '.join(f'{count:.0f}' for count in found.accepted[:8])}"
+    )
+    print(f"{'p99 of':<20}{'without':>10}{'failing':>10}{'ratio':>7}{'draining':>10}{'ratio':>7}")
+    for name, seconds in found.without.items():
+        cells = [
+            f"{beside[name] * 1000:>7.1f} ms{beside[name] / seconds:>7.2f}"
+            for beside in (found.failing, found.draining)
+        ]
+        print(f"{name:<20}{seconds * 1000:>7.1f} ms{''.join(cells)}")
+
+
+def plot(path: Path, found: Storm, deliveries: int) -> None:
+    """Draw the requests of the hour, and the drain."""
+    minutes = [at / 60 for at in found.hour]
+    counts = [float(number) for number in range(1, len(minutes) + 1)]
+    title = f"Requests to an endpoint that fails with {deliveries:,} pending"
+    labels = PlotLabels(title, "requests", "minutes")
+    draw(path, minutes, [PlotSeries("requests", counts)], labels)
+    seconds = [float(second) for second in range(len(found.accepted))]
+    pending = [deliveries - sum(found.accepted[: each + 1]) for each in range(len(found.accepted))]
+    series = [
+        PlotSeries("accepted a second", found.accepted),
+        PlotSeries("pending, in hundreds", [count / 100 for count in pending]),
+    ]
+    drain = path.with_name(f"{path.stem}-drain{path.suffix}")
+    draw(drain, seconds, series, PlotLabels("After its return", "deliveries", "seconds"))
