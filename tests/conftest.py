@@ -24,21 +24,31 @@ hypothesis.settings.load_profile("eventhub")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mix the files: those of one folder burden the machine in the same way, and several processes
-    would run them at once. The short ones come last, so that all processes end together, and those
-    that share a browser stay together.
+    would run them at once. Those with slow tests come in the first half and short ones last, so
+    that all processes end together, and those that share a browser stay together.
     """
+    slow = {_together(item) for item in items if item.get_closest_marker("slow")}
 
     def place(item: pytest.Item) -> tuple[bool, int, str]:
-        file = item.nodeid.partition("::")[0]
+        file, together = _file(item), _together(item)
         short = file.startswith(("tests/unit/", "tests/tidy/"))
-        together = "tests/browser/" if file.startswith("tests/browser/") else file
-        return short, crc32(together.encode()), file
+        return short, crc32(together.encode()) >> (together in slow), file
 
     items.sort(key=place)
     for item in items:
         for kind in ("spark", "browser"):
             if item.path.is_relative_to(HERE / kind):
                 item.add_marker(kind)
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
+
+
+def _together(item: pytest.Item) -> str:
+    """Return the name of the files that run one after another: a file, or those of a browser."""
+    file = _file(item)
+    return "tests/browser/" if file.startswith("tests/browser/") else file
 
 
 def pytest_collection_finish() -> None:

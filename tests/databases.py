@@ -8,10 +8,11 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import LiteralString
 
 import psycopg
 from psycopg import sql
@@ -19,6 +20,11 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 MANAGE = Path(__file__).resolve().parents[1] / "manage.py"
 _kept = ExitStack()  # the template
+# sessions that wait for a lock in this database; pg_locks has those of all databases
+WAITING: LiteralString = (
+    "SELECT pid FROM pg_stat_activity"
+    " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+)
 
 
 @contextmanager
@@ -44,18 +50,24 @@ def migrated_database(prefix: str) -> Iterator[str]:
         yield url
 
 
-@cache
 def migrated_template() -> str:
     """Return the name of the template of migrated databases."""
-    url = _kept.enter_context(new_database("template"))
-    migrate(url)
+    return copied_once("template1", migrate)
+
+
+@cache
+def copied_once(template: str, fill: Callable[[str], None]) -> str:
+    """Return the name of a template: a copy of another, filled once by a function of its URL."""
+    url = _kept.enter_context(new_database("template", template))
+    fill(url)
     return str(conninfo_to_dict(url)["dbname"])
 
 
 def migrate(url: str, *words: str) -> None:
     """Run `manage.py migrate WORDS` on a database."""
     env = {**os.environ, "DATABASE_URL": url, "DATABASE_DIRECT_URL": url}
-    command = [sys.executable, str(MANAGE), "migrate", *words, "--no-input", "-v", "0"]
+    quietly = ("--no-input", "--skip-checks", "-v", "0")  # checks load every route
+    command = [sys.executable, str(MANAGE), "migrate", *words, *quietly]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -63,4 +75,4 @@ def migrate(url: str, *words: str) -> None:
 def drop_template() -> None:
     """Drop the template at the end of the process's tests, while the server runs."""
     _kept.close()
-    migrated_template.cache_clear()
+    copied_once.cache_clear()

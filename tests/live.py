@@ -20,11 +20,12 @@ from urllib.parse import quote
 import psycopg
 from eventhub_client.remote import HubClient
 
-from tests.databases import migrated_database
+from tests.databases import copied_once, migrated_template, new_database
 from tests.live_processes import MANAGE, Processes
 
 CALL_TIMEOUT_S = 30.0
 OPERATOR = "operator"
+_PASSWORD = secrets.token_urlsafe(12)
 
 
 class Answer(NamedTuple):
@@ -239,12 +240,11 @@ def call(
 @contextmanager
 def live_hub(folder: Path) -> Iterator[LiveHub]:
     """Make a migrated database on the server of DATABASE_URL, and start the web processes."""
-    with migrated_database("live") as url:
-        env = _environment(url, folder, secrets.token_urlsafe(12))
+    with new_database("live", copied_once(migrated_template(), _make_operator)) as url:
+        env = _environment(url, folder)
         processes = Processes.of(env, folder)
         try:
             _manage(env, "boot", "-v", "0")
-            make_operator(env)
             for process in processes.web:
                 process.start(wait=False)
             for process in processes.web:
@@ -260,7 +260,12 @@ def make_operator(env: dict[str, str]) -> None:
     _manage(env, "createsuperuser", "--skip-checks", "--no-input", *operator)
 
 
-def _environment(database_url: str, folder: Path, password: str) -> dict[str, str]:
+def _make_operator(database_url: str) -> None:
+    make_operator({**os.environ, "DATABASE_URL": database_url, "DATABASE_DIRECT_URL": database_url,
+                   "DJANGO_SUPERUSER_PASSWORD": _PASSWORD})  # fmt: skip
+
+
+def _environment(database_url: str, folder: Path) -> dict[str, str]:
     metrics = folder / "metrics"
     metrics.mkdir()
     return {
@@ -273,7 +278,7 @@ def _environment(database_url: str, folder: Path, password: str) -> dict[str, st
         "EVENTHUB_LOG_LEVEL": "info",
         "EVENTHUB_CALLBACK_ALLOW": "127.0.0.1",
         "PROMETHEUS_MULTIPROC_DIR": str(metrics),
-        "DJANGO_SUPERUSER_PASSWORD": password,
+        "DJANGO_SUPERUSER_PASSWORD": _PASSWORD,
     }
 
 

@@ -311,12 +311,13 @@ async def delete_leftovers(url: str) -> None:
         await connection.execute(SQL["delete_verifications_of_deleted_endpoints"])
 
 
-async def load_events(connection: Connection, claims: Iterable[Claimed]) -> list[ClaimedEvent]:
-    """Return the events of deliveries that are in the database."""
-    requested = {(each.segment_id, each.sequence) for each in claims}
+async def load_events(
+    connection: Connection, names: Collection[tuple[int, int]]
+) -> list[ClaimedEvent]:
+    """Return those of the events that are in the database, by segment ids and sequences."""
     values = {
-        "segments": int8_array([segment for segment, _ in requested]),
-        "sequences": int8_array([sequence for _, sequence in requested]),
+        "segments": int8_array([segment for segment, _ in names]),
+        "sequences": int8_array([sequence for _, sequence in names]),
     }
     return await fetch_all(connection, ClaimedEvent, SQL["events"], values, binary=True)
 

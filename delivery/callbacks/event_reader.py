@@ -3,11 +3,12 @@ the archive. An event that is no longer available becomes a gap notice. SQL modu
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from delivery.callbacks import claims
 from delivery.callbacks.body import GapNotice, SegmentName
+from delivery.callbacks.claimed_groups import ClaimedGroup
 from delivery.callbacks.claims import Claimed
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, Gone, SegmentMismatch
@@ -28,10 +29,6 @@ class EventBytes(NamedTuple):
     payload: bytes
 
 
-def event_name(claimed: Claimed) -> EventName:
-    return claimed.segment_id, claimed.sequence
-
-
 class EventReader:
     """The log, and the archive if there is one."""
 
@@ -41,23 +38,26 @@ class EventReader:
     async def read(
         self,
         connection: Connection,
-        missing: Sequence[Claimed],
+        missing: Mapping[EventName, Claimed | ClaimedGroup],
         segments: Mapping[int, SegmentName],
     ) -> Mapping[EventName, EventBytes | GapNotice]:
-        """Return the events of deliveries, without those that cannot be read at present.
-        `segments`: the names of segments by id.
+        """Return the events of claimed deliveries, without those that cannot be read at present.
+        `missing`: a delivery of each event, or its group; `segments`: the names of segments by id.
         """
         events: dict[EventName, EventBytes | GapNotice] = {
             (found.segment_id, found.sequence): EventBytes(found.appended_at_us, found.payload)
             for found in await claims.load_events(connection, missing)
         }
-        elsewhere = {event_name(each): each for each in missing if event_name(each) not in events}
+        elsewhere = [name for name in missing if name not in events]
         try:
             async with asyncio.timeout(limits.CALLBACK_ARCHIVE_S_MAX):
-                for key, each in elsewhere.items():
-                    found = await self._read_log(connection, each, segments)
+                for name in elsewhere:
+                    claimed = missing[name]
+                    if isinstance(claimed, ClaimedGroup):
+                        claimed = claimed.claimed(name[1])
+                    found = await self._read_log(connection, claimed, segments)
                     if found is not None:
-                        events[key] = found
+                        events[name] = found
         except TimeoutError:
             log.warning("callback_events_late", events=len(elsewhere))
         return events

@@ -21,7 +21,7 @@ from delivery.callbacks.body import (
 )
 from delivery.callbacks.claimed_groups import ClaimedGroup
 from delivery.callbacks.claims import Annotation, CallbackEndpoint, Claimed
-from delivery.callbacks.event_reader import EventBytes, EventName, EventReader, event_name
+from delivery.callbacks.event_reader import EventBytes, EventName, EventReader
 from delivery.callbacks.post import CallbackTarget
 from delivery.callbacks.targets import target_of_endpoint
 from eventhub.base import limits
@@ -133,11 +133,15 @@ class Loader:
         await self._load_annotations(connection, claimed)
         formats = {id: endpoints[id].body_format for id in {each.endpoint_id for each in claimed}}
         found = [self._cached_body(each, formats[each.endpoint_id]) for each in claimed]
-        missing = [each for each, body in zip(claimed, found, strict=True) if body is None]
+        missing: dict[EventName, Claimed | ClaimedGroup] = {
+            (each.segment_id, each.sequence): each
+            for each, body in zip(claimed, found, strict=True)
+            if body is None
+        }
         if missing:
             events = await self._reader.read(connection, missing, self._segments)
             found = [
-                body or self._build_body(each, formats[each.endpoint_id], events)
+                body or self._build_body(each, each.sequence, formats[each.endpoint_id], events)
                 for each, body in zip(claimed, found, strict=True)
             ]
         groups = await self._groups(connection, claimed, endpoints, found)
@@ -161,12 +165,12 @@ class Loader:
         await self._load_segments(connection, claimed)
         await self._load_annotations(connection, claimed)
         found = [self._cached_bodies(each, endpoints[each.endpoint_id]) for each in claimed]
-        missing = [
-            group.claimed(sequence)
+        missing: dict[EventName, Claimed | ClaimedGroup] = {
+            (group.segment_id, sequence): group
             for group, bodies in zip(claimed, found, strict=True)
             for sequence, body in zip(group.sequences, bodies, strict=True)
             if body is None
-        ]
+        }
         if missing:
             events = await self._reader.read(connection, missing, self._segments)
             found = [
@@ -213,7 +217,7 @@ class Loader:
     ) -> Sequence[Body | None]:
         """Return the bodies with those that are missing built from what was read."""
         return [
-            body or self._build_body(group.claimed(sequence), endpoint.body_format, events)
+            body or self._build_body(group, sequence, endpoint.body_format, events)
             for sequence, body in zip(group.sequences, bodies, strict=True)
         ]
 
@@ -250,13 +254,17 @@ class Loader:
         if claimed.payload is not None:
             whole = LoggedEvent(segment, claimed.sequence, claimed.created_at_us, claimed.payload)
             return event_body(format, whole, report)
-        return self._events.get((*event_name(claimed), format, report))
+        return self._events.get((claimed.segment_id, claimed.sequence, format, report))
 
     def _build_body(
-        self, claimed: Claimed, format: Format, events: Mapping[EventName, EventBytes | GapNotice]
+        self,
+        claimed: Claimed | ClaimedGroup,
+        sequence: int,
+        format: Format,
+        events: Mapping[EventName, EventBytes | GapNotice],
     ) -> Body | None:
-        segment = self._segment_of(claimed)
-        found = events.get(event_name(claimed))
+        segment, name = self._segment_of(claimed), (claimed.segment_id, sequence)
+        found = events.get(name)
         if found is None:
             return None
         if isinstance(found, GapNotice):
@@ -264,10 +272,10 @@ class Loader:
         if not self._has_annotations(claimed):
             return None
         report = self._report(claimed)
-        key = (*event_name(claimed), format, report)
+        key = (*name, format, report)
         body = self._events.get(key)
         if body is None:
-            body = event_body(format, LoggedEvent(segment, claimed.sequence, *found), report)
+            body = event_body(format, LoggedEvent(segment, sequence, *found), report)
             self._events.put(key, body)
         return body
 

@@ -8,20 +8,20 @@ _deliveries/deliveries_p7-<16 hex>.json     the manifest, written last
 import hashlib
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import IO, NamedTuple
-
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from eventhub.base import limits
 from eventhub.base.compatibility import from_known_fields
 from eventhub.eventlog.archive import manifest
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.layout import UNFINISHED
-from eventhub.eventlog.archive.write import HashingFile
 from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
 from eventhub.postgresql.arrow import ArrowSnapshot
+
+if TYPE_CHECKING:  # loaded by the first use: a fifth of a start, and most processes have none
+    import pyarrow as pa
+
+    from eventhub.eventlog.archive.write import HashingFile
 
 _UNFINISHED = f"{UNFINISHED}/partitions"  # others may archive segments meanwhile
 # what columns were called before 0.1: what was archived then is read as what is archived now
@@ -89,6 +89,8 @@ class PartitionArchive:
 
         Raises ArchiveUnavailable, DatabaseUnavailable.
         """
+        from eventhub.eventlog.archive.write import HashingFile
+
         self.folder.remove_unfinished()
         with ArrowSnapshot(
             self._database_url,
@@ -107,12 +109,14 @@ class PartitionArchive:
         return ArchivedPartition(f"{stem}.json", count)
 
 
-def archived_rows(folder: ArchiveFolder, path: str) -> Iterator[pa.RecordBatch]:
+def archived_rows(folder: ArchiveFolder, path: str) -> "Iterator[pa.RecordBatch]":
     """Yield the rows of a partition by the path of its manifest, after all its bytes were checked,
     with the present names of columns.
 
     Raises ArchiveDamaged, ArchiveUnavailable.
     """
+    import pyarrow.parquet as pq
+
     try:
         stored_as = from_known_fields(PartitionManifest, manifest.unsealed(folder.read(path), path))
         with folder.open(f"{path.rpartition('/')[0]}/{stored_as.file}") as file:
@@ -130,8 +134,10 @@ def archived_rows(folder: ArchiveFolder, path: str) -> Iterator[pa.RecordBatch]:
         raise ArchiveDamaged(f"What {path} stands for is missing: {error}", path=path) from error
 
 
-def _renamed_state(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _renamed_state(batch: "pa.RecordBatch") -> "pa.RecordBatch":
     """Replace the state that was called `dead` before 0.1."""
+    import pyarrow.compute as pc
+
     if "state" not in batch.schema.names:
         return batch
     states = batch["state"]
@@ -139,8 +145,10 @@ def _renamed_state(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.set_column(batch.schema.get_field_index("state"), "state", new)
 
 
-def _write(sink: HashingFile, batches: Iterator[pa.RecordBatch]) -> int:
+def _write(sink: "HashingFile", batches: "Iterator[pa.RecordBatch]") -> int:
     """Write the batches and return the number of rows. There is at least one batch."""
+    import pyarrow.parquet as pq
+
     first = next(batches)
     with pq.ParquetWriter(
         sink, first.schema, compression="zstd", compression_level=1, write_page_checksum=True

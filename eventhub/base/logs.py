@@ -9,10 +9,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import structlog
-from structlog.types import Processor
-
 from eventhub.base import limits
+
+# structlog loads rich where it is installed, a twentieth of each start, and the hub never uses it
+sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
+import structlog  # noqa: E402
+from structlog.types import Processor  # noqa: E402
+
+if sys.modules["rich"] is None:
+    del sys.modules["rich"]
 
 HANDSHAKE_REFUSED = "ASGI callable returned without completing handshake."
 LINE_CHARS_MAX = 300

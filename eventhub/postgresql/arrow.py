@@ -4,14 +4,16 @@ large for memory. SQL module.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-import pyarrow as pa
 from adbc_driver_manager import Error as DriverError
 from psycopg.conninfo import make_conninfo
 
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SETTINGS = {
     "default_transaction_isolation": r"repeatable\ read",
@@ -32,7 +34,7 @@ class ArrowSnapshot:
 
     def __init__(self, url: str, *, name: str, statement_s_max: float) -> None:
         """Connect. If this process dies, the server ends its statement within seconds."""
-        # imports pandas: half a second that only processes with snapshots spend
+        # imports pyarrow and pandas: half a second that only processes with snapshots spend
         from adbc_driver_postgresql import dbapi
 
         settings = {
@@ -77,7 +79,7 @@ class ArrowSnapshot:
         with _explained():
             self._connection.rollback()
 
-    def batches(self, query: str) -> Iterator[pa.RecordBatch]:
+    def batches(self, query: str) -> "Iterator[pa.RecordBatch]":
         """Yield the rows of a query, some 16 MiB at a time; no batch if it has none."""
         with self._connection.cursor() as cursor:
             with _explained():
@@ -94,6 +96,8 @@ class ArrowSnapshot:
 
 @contextmanager
 def _explained() -> Iterator[None]:
+    import pyarrow as pa
+
     try:
         yield
     except (DriverError, pa.ArrowException, OSError) as error:  # pyarrow's, amid a stream

@@ -145,7 +145,7 @@ class World:
         """Wait until everything that is to expire has expired, and the maintainer has created its
         partition.
         """
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while self.hub.sql("SELECT count(*) FROM event_partitions") < [(2,)]:
             assert time.monotonic() < until
             time.sleep(0.05)

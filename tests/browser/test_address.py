@@ -127,10 +127,3 @@ def test_two_filters_of_a_list_that_change_at_once_both_apply(desk: Desk) -> Non
     expect(page).to_have_url(re.compile("type=order.placed"))
     desk.button("Clear").click()
     expect(page).to_have_url(re.compile("/deliveries$"))
-
-
-def test_two_fields_of_a_filter_that_change_at_once_both_apply(desk: Desk) -> None:
-    page = desk.open("filters", "Filters")
-    page.evaluate(FILL_AT_ONCE, {"Domain": "shop", "Type": "order.placed"})
-    expect(page.get_by_label("Type", exact=True)).to_have_value("order.placed")
-    expect(page.get_by_label("Domain", exact=True)).to_have_value("shop")

@@ -166,4 +166,4 @@ def test_an_empty_stream_tells_how_to_fill_it(desk: Desk) -> None:
 
 def test_a_stream_that_is_not_there_says_so(desk: Desk) -> None:
     page = desk.open("streams/nowhere", "nowhere")
-    expect(page.get_by_role("alert")).to_contain_text("404 unknown_stream")
+    expect(page.get_by_text("There is no such stream in the zone")).to_be_visible()

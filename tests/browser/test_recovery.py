@@ -240,4 +240,4 @@ def test_a_mistake_in_a_replay_is_shown_at_its_field(desk: Desk, shop: Shop) -> 
     desk.button("Preview").click()
     expect(page.get_by_label("From: cursor")).to_have_attribute("aria-invalid", "true")
     desk.open("replays/999999", "Replay 999999")
-    expect(page.get_by_role("alert")).to_contain_text("unknown_replay")
+    expect(page.get_by_text("There is no such replay in the zone")).to_be_visible()

@@ -9,15 +9,15 @@ import threading
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import IO, TYPE_CHECKING, Any
 
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.manifest import SegmentManifest, load
 from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
-from eventhub.eventlog.stored import ArchivedSegment
+from eventhub.eventlog.stored import ArchivedSegment, StoredEvent
+
+if TYPE_CHECKING:  # the first read loads it: a fifth of a start, and most processes never read
+    import pyarrow as pa
 
 _READ = ["sequence", "appended_at", "mask", "payload"]
 
@@ -39,7 +39,7 @@ class OpenFile:
         self._ends: list[int] = []  # the last sequence of each row group
         self._cached: tuple[int, pa.Table] | None = None  # the row group read last
 
-    def rows_from(self, sequence: int) -> pa.Table:
+    def rows_from(self, sequence: int) -> "pa.Table":
         """Return the rows of one row group from a sequence on, with four columns."""
         if self._file is None:
             self._open()
@@ -49,6 +49,19 @@ class OpenFile:
             self.cached_bytes = self._cached[1].nbytes
         table = self._cached[1]
         return table.slice(sequence - (self._ends[at] - table.num_rows + 1))
+
+    def events_from(self, sequence: int, count: int) -> list[StoredEvent]:
+        """Return events of one row group from a sequence on, at most `count`."""
+        import pyarrow as pa
+
+        rows = self.rows_from(sequence).slice(0, count)
+        columns = (
+            rows.column("sequence").to_pylist(),
+            rows.column("mask").to_pylist(),
+            rows.column("appended_at").cast(pa.int64()).to_pylist(),
+            rows.column("payload").to_pylist(),
+        )
+        return [StoredEvent(self._segment.uuid, *row) for row in zip(*columns, strict=True)]
 
     def check(self) -> None:
         """Check the manifest, the size and the footer; pages are checked when they are read."""
@@ -63,7 +76,7 @@ class OpenFile:
         if file is not None:
             file.close()
 
-    def _group(self, at: int) -> pa.Table:
+    def _group(self, at: int) -> "pa.Table":
         with self._explained(f"row group {at}"):
             table = self._parquet.read_row_group(at, columns=_READ, use_threads=False)
         begins = self._ends[at - 1] + 1 if at else self._segment.first
@@ -72,6 +85,8 @@ class OpenFile:
         return table
 
     def _open(self) -> None:
+        import pyarrow.parquet as pq
+
         manifest = load_manifest(self._folder, self._segment)
         self._path = file_of(self._segment, manifest)
         with self._explained("open"):
@@ -103,6 +118,8 @@ class OpenFile:
     @contextmanager
     def _explained(self, what: str) -> Iterator[None]:
         """Convert errors of the file to ArchiveDamaged, unless the filesystem is unavailable."""
+        import pyarrow as pa
+
         try:
             yield
         except (pa.ArrowException, OSError, EOFError) as error:

@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from functools import cache
 from typing import IO, NamedTuple
 
-import pyarrow as pa
-
 from eventhub.base import limits
 from eventhub.base.errors import UnknownEvent
 from eventhub.base.logs import get_logger
@@ -59,7 +57,7 @@ class Archive:
         found: list[StoredEvent] = []
         sequence = max(after + 1, segment.first)
         while sequence <= segment.last and len(found) < events_max and bytes_max > 0:
-            for stored in _stored(segment.uuid, self._rows(segment, sequence, events_max)):
+            for stored in self._events(segment, sequence, events_max):
                 if len(found) == events_max or bytes_max <= 0:
                     break
                 found.append(stored)
@@ -86,14 +84,14 @@ class Archive:
             self._files.clear()
         _close(files)
 
-    def _rows(self, segment: ArchivedSegment, sequence: int, count: int) -> pa.Table:
+    def _events(self, segment: ArchivedSegment, sequence: int, count: int) -> list[StoredEvent]:
         with self._lock:
             file = self._files.setdefault(segment.path, OpenFile(self._folder, segment))
             self._files.move_to_end(segment.path)
         with file.lock:
             try:
                 with _discreet(segment):
-                    rows = file.rows_from(sequence).slice(0, count)
+                    events = file.events_from(sequence, count)
             except BaseException:
                 self._forget(segment.path, file)  # so that a repaired file is opened again
                 file.close()
@@ -101,7 +99,7 @@ class Archive:
             if self._files.get(segment.path) is not file:  # another thread has evicted it
                 file.close()
         self._trim()
-        return rows
+        return events
 
     def _forget(self, path: str, file: OpenFile) -> None:
         with self._lock:
@@ -199,16 +197,6 @@ def _chunk(file: IO[bytes], path: str, left: int) -> bytes:
     if not chunk:
         raise ArchiveDamaged(f"{path} ends {left} bytes too early.", path=path)
     return chunk
-
-
-def _stored(segment: str, rows: pa.Table) -> list[StoredEvent]:
-    columns = (
-        rows.column("sequence").to_pylist(),
-        rows.column("mask").to_pylist(),
-        rows.column("appended_at").cast(pa.int64()).to_pylist(),
-        rows.column("payload").to_pylist(),
-    )
-    return [StoredEvent(segment, *row) for row in zip(*columns, strict=True)]
 
 
 def _close(files: list[OpenFile]) -> None:

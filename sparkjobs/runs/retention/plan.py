@@ -4,10 +4,6 @@ import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from sparkjobs.result import read_result
 
 PLAN = "plan.parquet"
@@ -33,6 +29,11 @@ def read_plan(result: Path) -> list[PlannedAction]:
     """Read the actions of a plan, in stream order. Raises OSError, and ValueError if the plan was
     altered.
     """
+    # a fifth of a start, and most processes read no plan
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
     data = (result / PLAN).read_bytes()
     known = {file.name: file.sha256 for file in read_result(result).files}
     if hashlib.sha256(data).hexdigest() != known.get(PLAN):

@@ -8,6 +8,7 @@ import psycopg
 
 from tests.acceptance.delivery.test_deliveries import dead_letter, finished
 from tests.acceptance.eventhub.eventlog.test_retention import announced
+from tests.databases import WAITING
 from tests.live import Answer, LiveZone
 from tests.sink import Called, Sink
 
@@ -311,9 +312,8 @@ def test_a_zone_has_a_bounded_number_of_runs_also_of_several_clients_at_once(
         other.execute("SELECT FROM zones WHERE name = %s FOR NO KEY UPDATE", (zone.name,))
         other.execute(insert, (world.endpoint, 1, zone.name))
         asked = pool.submit(world.ask, "/v1/replays", body)
-        waits = "SELECT pid FROM pg_locks WHERE NOT granted"
-        end = time.monotonic() + 20
-        while not (asked.done() or zone.hub.sql(waits)):
+        end = time.monotonic() + 60
+        while not (asked.done() or zone.hub.sql(WAITING)):
             assert time.monotonic() < end
             time.sleep(0.02)
         other.commit()

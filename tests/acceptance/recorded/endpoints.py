@@ -71,6 +71,12 @@ ENDPOINTS = [
     *gets("admin", "/v1/endpoints/<endpoint>", "/v1/endpoints/<second>"),
     *gets("admin", "/v1/endpoints/<theirendpoint>"),
     *gets("admin", "/v1/endpoints/<second>/secrets"),
+    *gets(
+        "admin",
+        "/v1/endpoints/<second>/statistics",
+        "/v1/endpoints/<second>/statistics?step=day",
+        "/v1/endpoints/<farendpoint>/statistics",
+    ),
     *sends("admin", "PATCH /v1/endpoints/<second>", {"signature": "v2"}, {"signature": "both"}),
     Call(
         "admin",

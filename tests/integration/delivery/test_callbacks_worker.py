@@ -51,7 +51,7 @@ class Broker:
         self._process = subprocess.Popen(
             [str(redis_server()), *options], stdout=subprocess.DEVNULL, cwd=self.socket.parent
         )
-        until_s = time.monotonic() + 10
+        until_s = time.monotonic() + 30
         while True:
             try:
                 self.client().ping()

@@ -214,7 +214,7 @@ async def test_the_event_of_a_delivery_is_found_after_its_segment_moved(
     [together] = [one for one in await claim_groups(connection, {7: 100})
                if one.stream_id == kept]  # fmt: skip
     [claimed] = together.deliveries()
-    [found] = await claims.load_events(connection, [claimed])
+    [found] = await claims.load_events(connection, [(claimed.segment_id, claimed.sequence)])
     [[payload]] = world.sql(
         "SELECT payload FROM events WHERE partition_id = %s AND segment_id = %s AND sequence = 1",
         *(later, claimed.segment_id),

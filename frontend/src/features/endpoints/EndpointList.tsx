@@ -9,12 +9,12 @@ import { EndpointState, FailingSince } from "./EndpointState";
 
 const COLUMNS: Column<Endpoint>[] = [
   { title: "Endpoint", cell: ({ id }) => id },
-  { title: "URL", cell: ({ url }) => <span title={url}>{url}</span> },
+  { title: "URL", cell: ({ url }) => <span title={url}>{url}</span>, width: 230 },
   { title: "Client", cell: ({ client }) => client },
   { title: "State", cell: (endpoint) => <EndpointState endpoint={endpoint} /> },
   { title: "Circuit", cell: ({ circuit: { state } }) => <CircuitState state={state} /> },
   { title: "Failing since", cell: (endpoint) => <FailingSince endpoint={endpoint} /> },
-  { title: "Client certificate", cell: ({ tls }) => <CertificateState certificate={tls?.certificate ?? null} /> },
+  { title: "Certificate", cell: ({ tls }) => <CertificateState certificate={tls?.certificate ?? null} /> },
   { title: "Order", cell: ({ ordered, order_by: key }) => (ordered ? (key === "" ? "in order" : `by ${key}`) : "in parallel") },
   { title: "Changed", cell: ({ changed_at: at }) => <Moment at={at} /> },
 ];
@@ -28,7 +28,7 @@ export function EndpointList({ zone, onOpen }: { zone: string; onOpen: (id: numb
       keyOf={({ id }) => String(id)}
       nameOf={({ id }) => `Endpoint ${id}`}
       onOpen={({ id }) => onOpen(id)}
-      minWidth={1180}
+      minWidth={1100}
       empty={
         <Empty
           title="No endpoints"

@@ -54,7 +54,7 @@ function Shown({ statistics }: { statistics: Statistics }) {
     <>
       <SimpleGrid cols={{ base: 2, md: 4 }} spacing="md">
         <Figure label="Attempts" value={whole(total.attempts)} about={`In the ${within}.`} />
-        <Figure label="Delivered" value={shareText(total)} about={failures === 0 ? "None failed." : `${whole(failures)} failed: ${failuresText(total)}`} />
+        <Figure label="Delivered" value={shareText(total)} about={total.attempts === 0 ? "No attempts." : failures === 0 ? "None failed." : `${whole(failures)} failed: ${failuresText(total)}`} />
         <Figure
           label="Latency"
           value={total.latency_ms === null ? "–" : timeText(total.latency_ms.p95)}
@@ -87,12 +87,13 @@ function Plots({ statistics, every }: { statistics: Statistics; every: string })
   return (
     <>
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
-        <Plot title={`Attempts by ${every}`} about="Red: failed">
+        <Plot title={`Attempts by ${every}`} about="Of events, with retries">
           <Bars
             times={times}
             width={width}
             values={attempts}
             marked={failures}
+            legend={["delivered", "failed"]}
             reading={reading(attemptsText)}
             label={`Attempts by ${every}: ${whole(total.attempts)}, of which ${whole(failed(total))} failed`}
           />
@@ -105,6 +106,7 @@ function Plots({ statistics, every }: { statistics: Statistics; every: string })
             times={times}
             width={width}
             values={backlog}
+            legend={["pending"]}
             reading={reading((point) => `${whole(point.pending)} pending`)}
             label={`Pending deliveries by ${every}: at most ${whole(Math.max(...backlog))}`}
           />
@@ -120,8 +122,7 @@ function Plots({ statistics, every }: { statistics: Statistics; every: string })
 
 function attemptsText(point: Point): string {
   if (point.attempts === 0) return "no attempts";
-  const parts = [`${whole(point.delivered)} delivered`, failuresText(point)];
-  return parts.filter((part) => part !== "").join(", ");
+  return `${whole(point.delivered)} delivered, ${whole(failed(point))} failed`;
 }
 
 function Plot({ title, about, children }: { title: string; about: string; children: ReactNode }) {
@@ -163,13 +164,17 @@ function percentilesText(found: Point[Times]): string {
   return PERCENTILES.map((one) => `${one} ${timeText(found[one])}`).join(", ");
 }
 
+function shortText(found: Point[Times]): string {
+  return found === null ? "–" : PERCENTILES.map((one) => timeText(found[one])).join(", ");
+}
+
 const COLUMNS: Column<Point>[] = [
   { title: "From", cell: ({ starts_at: at }) => <Moment at={at} /> },
   { title: "Attempts", right: true, cell: ({ attempts }) => whole(attempts) },
   { title: "Delivered", right: true, cell: ({ delivered }) => whole(delivered) },
-  { title: "Failed", cell: (point) => failuresText(point) || "–" },
-  { title: "Latency", cell: ({ latency_ms: found }) => (found === null ? "–" : percentilesText(found)) },
-  { title: "Duration", cell: ({ duration_ms: found }) => (found === null ? "–" : percentilesText(found)) },
+  { title: "Failed", cell: (point) => <span title={failuresText(point)}>{failuresText(point) || "–"}</span>, width: 260 },
+  { title: "Latency p50, p95, p99", cell: ({ latency_ms: found }) => shortText(found) },
+  { title: "Duration p50, p95, p99", cell: ({ duration_ms: found }) => shortText(found) },
   { title: "Pending", right: true, cell: ({ pending }) => whole(pending) },
 ];
 
@@ -186,7 +191,7 @@ function Numbers({ points }: { points: readonly Point[] }) {
         </Button>
       }
     >
-      {listed && <DataTable label="Statistics" items={shown} columns={COLUMNS} keyOf={({ starts_at: at }) => at} minWidth={980} />}
+      {listed && <DataTable label="Statistics" items={shown} columns={COLUMNS} keyOf={({ starts_at: at }) => at} minWidth={940} />}
     </Card>
   );
 }

@@ -6,6 +6,7 @@ import uPlot from "uplot";
 
 import classes from "./Bars.module.css";
 import { barOptions } from "./chartOptions";
+import { Legend } from "./Legend";
 
 const HEIGHT = 180;
 
@@ -14,13 +15,14 @@ interface Props {
   width: number; // of each span, in seconds
   values: number[];
   marked?: number[]; // the part of each value that stands out, as what failed
+  legend?: readonly string[]; // names of the values, and of what is marked
   reading: (at: number) => string; // text for one span, as a tooltip
   label: string; // accessible name, with the sum
   onChoose?: (at: number) => void; // called when a bar is pressed; needs a keyboard alternative elsewhere
 }
 
 /** Counts over time, a bar for each span. */
-export function Bars({ times, width, values, marked, reading, label, onChoose }: Props) {
+export function Bars({ times, width, values, marked, legend, reading, label, onChoose }: Props) {
   const frame = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(null);
   const scheme = useComputedColorScheme();
@@ -55,6 +57,7 @@ export function Bars({ times, width, values, marked, reading, label, onChoose }:
         data-chooses={onChoose !== undefined}
         onClick={() => at !== null && at < times.length && onChoose?.(at)}
       />
+      {legend !== undefined && <Legend entries={legend.map((name, index) => ({ name, colour: index === 0 ? "--chart-line" : "--chart-bad" }))} />}
       <div className={classes.reading} aria-hidden>
         {at === null || at >= times.length ? "" : reading(at)}
       </div>

@@ -1,14 +1,15 @@
 import "uplot/dist/uPlot.min.css";
 
-import { Group, Text, useComputedColorScheme } from "@mantine/core";
+import { useComputedColorScheme } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import uPlot from "uplot";
 
 import classes from "./Bars.module.css";
 import { lineOptions } from "./chartOptions";
+import { Legend } from "./Legend";
 
 const HEIGHT = 180;
-const COLOURS = ["--chart-line", "--chart-bound", "--chart-bad"] as const; // of the lines, in their order
+const COLOURS = ["--chart-line", "--chart-second", "--chart-bound"] as const; // of the lines, in their order
 
 interface Props {
   times: number[]; // start of each span, in seconds since 1970
@@ -50,13 +51,7 @@ export function Lines({ times, width, lines, format, reading, label }: Props) {
   return (
     <div>
       <div ref={frame} className={classes.frame} role="img" aria-label={label} />
-      <Group gap="md" px={8} aria-hidden>
-        {lines.map(({ name }, index) => (
-          <Text key={name} size="xs" c="dimmed" component="span">
-            <span className={classes.swatch} style={{ background: `var(${COLOURS[index] ?? COLOURS[0]})` }} /> {name}
-          </Text>
-        ))}
-      </Group>
+      <Legend entries={lines.map(({ name }, index) => ({ name, colour: COLOURS[index] ?? COLOURS[0] }))} />
       <div className={classes.reading} aria-hidden>
         {at === null || at >= times.length ? "" : reading(at)}
       </div>

@@ -3,6 +3,7 @@ import uPlot, { type Axis, type Options, type Scale } from "uplot";
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 const FINE = new Intl.DateTimeFormat(undefined, { minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hour12: false });
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const HOUR_S = 3_600;
 const DAY_S = 86_400;
 const COUNT = new Intl.NumberFormat();
 const INCREMENTS = {
@@ -71,7 +72,7 @@ export function lineOptions(host: Element, width: number, colours: readonly stri
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
     scales: { x: { time: true, range }, y: { range: wholeDecades } },
     axes: [time, { ...axisOf(colour), size: 64, incrs: [1, 2, 5], values: (_, ticks) => ticks.map((tick) => format(10 ** tick)) }],
-    series: [{}, ...colours.map((name) => ({ stroke: colour(name), width: 1.75, points: { show: true, size: 5, fill: colour(name), stroke: colour(name) } }))],
+    series: [{}, ...colours.map((name) => ({ stroke: colour(name), width: 1.75, points: { show: true, size: width < HOUR_S ? 5 : 3, fill: colour(name), stroke: colour(name) } }))],
   };
 }
 

@@ -31,12 +31,12 @@ REFUSED = {
     "DELETE /v1/endpoints/<endpoint>": "endpoint_in_use",
 }
 
-# Answers that tell of the whole hub, or of the asking itself.
 _USED = re.compile(rb'"used":\d+')  # of limits
+# Answers that tell of the whole hub, of the asking itself, or of the present minute.
 RESTLESS = (
     *("/v1/boot", "/v1/overview", "/v1/storage", "/v1/zones", "/v1/clients/<client>/listeners"),
     *("/v1/streams/<stream>/interest", "/v1/streams/<stream>/closure", "/v1/jobs"),
-    "/v1/filters/dry-run",
+    *("/v1/filters/dry-run", "/v1/endpoints/<endpoint>/statistics"),
 )
 
 

@@ -12,6 +12,7 @@ from eventhub.base import errors, limits
 from eventhub.eventlog.append import append_batch, append_in
 from eventhub.eventlog.drafts import Appended, AppendedBatch, Draft, Outcome, Request
 from eventhub.eventlog.stored import Cursor
+from tests.databases import WAITING
 from tests.integration.eventlog_world import (
     append_now,
     draft,
@@ -186,7 +187,7 @@ def test_a_waiting_append_sees_the_commit_of_the_previous_one(database: str) -> 
         first.execute("SELECT 1")
         mine = append_in(first, [produced(stream, n) for n in (1, 2, 3)])
         waiting = pool.submit(append_now, database, produced(stream, 3), produced(stream, 4))
-        while not watch.execute("SELECT FROM pg_locks WHERE NOT granted").fetchall():
+        while not watch.execute(WAITING).fetchall():
             assert not waiting.done(), "the second append did not wait for the head"
         first.commit()
         theirs = waiting.result()

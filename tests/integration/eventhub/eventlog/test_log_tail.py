@@ -15,6 +15,7 @@ from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import Start
+from tests.databases import WAITING
 from tests.integration.eventlog_world import (
     append_now,
     draft,
@@ -145,9 +146,7 @@ async def test_rows_pushed_while_the_tail_awaits_its_select_are_neither_doubled_
     ):
         holds.execute("LOCK TABLE segments IN ACCESS EXCLUSIVE MODE")
         foreign = append_now(database, *(draft(stream, n) for n in (1, 2, 3)))
-        await found(
-            watch, "SELECT FROM pg_locks WHERE NOT granted"
-        )  # the tail saw the head and awaits its SELECT
+        await found(watch, WAITING)  # the tail saw the head and awaits its SELECT
         known = [NewRow(stream, p.segment, p.sequence, 1, 0, payload(p.sequence)) for p in foreign]
         log.tail.committed(known[:2])
         assert await follower.has(2) == [1, 2]

@@ -15,7 +15,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from eventhub.supervisor.embedded import embedded
-from tests.databases import migrated_database, new_database
+from tests.databases import WAITING, migrated_database, new_database
 from tests.integration.eventhub.postgresql.test_models import described
 from tests.integration.up_process import EMBEDDED_VARIABLES, EXPORT, HOME, Hub, manage
 from tests.live import Answer, call
@@ -223,12 +223,12 @@ def test_extensions_stay_and_dropped_grants_are_reported(before: str) -> None:
 
 def test_of_two_takeovers_at_once_the_second_reports_that_none_is_needed(before: str) -> None:
     """The second one advised to run an old version on the database just taken over."""
-    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    waiting = f"SELECT count(*) FROM ({WAITING} AND wait_event = 'advisory') AS w"
     with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
         with psycopg.connect(url, autocommit=True) as connection, ThreadPoolExecutor(2) as pool:
             connection.execute("SELECT pg_advisory_lock(4711017)")  # as `migrate` does
             both = [pool.submit(taken_over, url) for _ in range(2)]
-            until = time.monotonic() + 20
+            until = time.monotonic() + 60
             while rows(url, waiting) != ["(2)"]:
                 assert time.monotonic() < until
             connection.close()

@@ -7,7 +7,8 @@ import pytest
 from eventhub.celery import app
 from eventhub.worker.beat import TIMETABLE
 from sparkjobs.runs.errors import UnknownJob
-from sparkjobs.runs.jobs import JOBS, DailySchedule, job_named
+from sparkjobs.runs.jobs import AUDIT, JOBS, DailySchedule, job_named
+from sparkjobs.tables import TABLES
 
 
 def at(day: int, hour: int, minute: int, second: int = 0) -> int:
@@ -24,6 +25,11 @@ def at(day: int, hour: int, minute: int, second: int = 0) -> int:
 )
 def test_next_time_of_a_daily_job(now: int, then: int) -> None:
     assert DailySchedule(2, 30).next_us(now) == then
+
+
+def test_jobs_read_tables_that_exist_and_the_audit_all_but_sizes() -> None:
+    assert all(kind.tables <= TABLES.keys() for kind in JOBS.values())
+    assert TABLES.keys() - AUDIT.tables == {"event_partitions"}
 
 
 def test_the_timetable_contains_the_schedules_of_jobs() -> None:
