@@ -14,14 +14,13 @@ from eventhub.base import limits
 from eventhub.base.compatibility import from_known_fields
 from eventhub.eventlog.archive import manifest
 from eventhub.eventlog.archive.folder import ArchiveFolder
+from eventhub.eventlog.archive.hashing_file import HashingFile
 from eventhub.eventlog.archive.layout import UNFINISHED
 from eventhub.eventlog.errors import ArchiveDamaged, ArchiveUnavailable
 from eventhub.postgresql.arrow import ArrowSnapshot
 
 if TYPE_CHECKING:  # loaded by the first use: a fifth of a start, and most processes have none
     import pyarrow as pa
-
-    from eventhub.eventlog.archive.write import HashingFile
 
 _UNFINISHED = f"{UNFINISHED}/partitions"  # others may archive segments meanwhile
 # what columns were called before 0.1: what was archived then is read as what is archived now
@@ -89,8 +88,6 @@ class PartitionArchive:
 
         Raises ArchiveUnavailable, DatabaseUnavailable.
         """
-        from eventhub.eventlog.archive.write import HashingFile
-
         self.folder.remove_unfinished()
         with ArrowSnapshot(
             self._database_url,
@@ -145,7 +142,7 @@ def _renamed_state(batch: "pa.RecordBatch") -> "pa.RecordBatch":
     return batch.set_column(batch.schema.get_field_index("state"), "state", new)
 
 
-def _write(sink: "HashingFile", batches: "Iterator[pa.RecordBatch]") -> int:
+def _write(sink: HashingFile, batches: "Iterator[pa.RecordBatch]") -> int:
     """Write the batches and return the number of rows. There is at least one batch."""
     import pyarrow.parquet as pq
 

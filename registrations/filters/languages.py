@@ -16,6 +16,7 @@ from registrations.filters.bounds import bounded
 from registrations.filters.errors import FilterSyntax, UnknownLanguage
 from registrations.filters.predicate import parse_predicate
 from registrations.filters.propositional import parse_propositional
+from registrations.filters.ready import read_ready
 
 
 class Language(NamedTuple):
@@ -129,8 +130,6 @@ def _equal(name: str, value: Any, space: Space) -> Node:
 
 
 def _ready(source: str) -> _NodeAndVariable:
-    from registrations.filters.ready import read_ready  # its grammar is a tenth of a start
-
     found = read_ready(source)
     return found.node, found.variable or None
 

@@ -8,6 +8,7 @@ not words are quoted, an extension of OMG's grammar: `$'disk usage' > 90`.
 """
 
 import re
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 from lark import Lark, Token, Transformer, UnexpectedInput, v_args
@@ -70,7 +71,7 @@ def read_ready(text: str) -> SimpleExpression:
         raise FilterTooLarge(position=end_of(text), chars_max=limits.FILTER_CHARS_MAX)
     if not text.strip():
         raise syntax_error("The filter is empty.", TextPosition(1, 1))
-    return _read(text, _GRAMMAR.parse_interactive(text))
+    return _read(text, _grammar().parse_interactive(text))
 
 
 def print_ready(simple: SimpleExpression) -> str:
@@ -207,8 +208,10 @@ class _Tree(Transformer[Token, Any]):
             raise syntax_error(error.message.replace("@", f"${_HEADER}"), position) from error
 
 
-# built at the start of the process, so that the first filter does not wait for it
-_GRAMMAR = Lark(GRAMMAR, parser="lalr", transformer=_Tree())
+@cache
+def _grammar() -> Lark:
+    """Return the parser, which takes 80 ms to build: most processes never parse such a filter."""
+    return Lark(GRAMMAR, parser="lalr", transformer=_Tree())
 
 
 def _quoted(text: str) -> str:

@@ -7,7 +7,7 @@ is not archived.
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,13 +17,14 @@ from eventhub.eventlog.archive import columns, layout
 from eventhub.eventlog.archive.catalog import DueSegment
 from eventhub.eventlog.archive.columns import NameCount, Names
 from eventhub.eventlog.archive.folder import ArchiveFolder
+from eventhub.eventlog.archive.hashing_file import HashingFile
 from eventhub.eventlog.archive.manifest import (
     SCHEMA_VERSION,
     ProducerHighest,
     SegmentManifest,
     dump,
 )
-from eventhub.eventlog.errors import ArchiveUnavailable, SegmentUnreadable
+from eventhub.eventlog.errors import SegmentUnreadable
 
 Pages = Callable[[], Iterable[pa.Table]]  # a segment's rows, from the first on; read twice
 _TAIL_BYTES = 8  # the footer's length and Parquet's mark
@@ -110,41 +111,6 @@ class PayloadSum:
     @property
     def hex(self) -> str:
         return self._sha256.hexdigest()
-
-
-class HashingFile:
-    """A file for writing that computes the digest and the size of its content. Parquet's writer
-    never seeks.
-    """
-
-    closed = False
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._digest = hashlib.sha256()
-        self.size = 0
-
-    def write(self, data: Any) -> int:
-        self._digest.update(data)
-        self.size += len(data)
-        try:
-            self._file.write(data)
-        except OSError as error:
-            raise ArchiveUnavailable(f"The archive cannot be written: {error}") from error
-        return len(data)
-
-    def tell(self) -> int:
-        return self.size
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def close(self) -> None:
-        """Do nothing; the code that opened the file closes it."""
-
-    @property
-    def sha256(self) -> str:
-        return self._digest.hexdigest()
 
 
 class _Summary:

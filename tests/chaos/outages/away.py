@@ -35,11 +35,15 @@ PENDING: LiteralString = """
       LEFT JOIN deliveries d ON d.endpoint_id = e.id AND d.state = 'pending'
      WHERE e.id = ANY (%s) GROUP BY e.id"""
 
+# those that the hub's search would find now
 WITHHELD: LiteralString = """
     SELECT count(*),
-           count(*) FILTER (WHERE (ordered OR next_attempt_at <= now())
-                              AND created_at < now() - make_interval(secs => %s))
-      FROM deliveries WHERE state = 'pending' AND endpoint_id = ANY (%s)"""
+           count(*) FILTER (WHERE (d.ordered OR d.next_attempt_at <= now())
+                              AND d.created_at < now() - total.s
+                              AND c.failed_at - c.failing_since >= total.s)
+      FROM (SELECT make_interval(secs => %s) AS s) AS total, deliveries d
+      LEFT JOIN circuits c ON c.endpoint_id = d.endpoint_id
+     WHERE d.state = 'pending' AND d.endpoint_id = ANY (%s)"""
 
 
 class Plan(NamedTuple):

@@ -17,6 +17,7 @@ from eventhub_client.commands.output import say, show
 from eventhub_client.commands.settings import Settings
 from eventhub_client.http import Request, stream_path
 from eventhub_client.outbox import Outbox
+from eventhub_client.quench import Quench
 from eventhub_client.remote import HubClient
 from eventhub_client.types import Receipt
 
@@ -157,8 +158,6 @@ async def _send(settings: Settings, stream: str, lines: Iterator[bytes], form: s
 
 
 async def _send_matched(settings: Settings, stream: str, lines: Iterator[bytes]) -> None:
-    from eventhub_client.quench import Quench  # a quarter of the start of every command
-
     async with settings.hub() as hub, Quench(hub, stream) as quench:
         for batch in _batches(lines):
             receipt = await hub.emit(stream, _objects(batch), suppress=quench)
