@@ -27,6 +27,21 @@ class _TakenProbe(NamedTuple):
     changed: bool
 
 
+class DeliveryKey(NamedTuple):
+    """A delivery by its endpoint and event."""
+
+    endpoint_id: int
+    segment_id: int
+    sequence: int
+
+
+class _Advanced(NamedTuple):
+    endpoint_id: int
+    segment_id: int
+    sequence: int
+    early_s: float
+
+
 class ExhaustPass(NamedTuple):
     """What one pass of `exhaust_withheld` did: the deliveries that it marked, and the last endpoint
     that it examined; None: it has examined all.
@@ -52,10 +67,26 @@ async def take_probes(connection: Connection, endpoint_ids: Collection[int]) -> 
     return {each.endpoint_id: each.changed for each in taken}
 
 
-async def return_probes(connection: Connection, endpoint_ids: Collection[int]) -> None:
-    """Return probes that were unused or inconclusive: any worker may take them at once."""
-    values = {"endpoints": int8_array([*endpoint_ids])}
+async def return_probes(
+    connection: Connection, endpoint_ids: Collection[int], *, pause_s: float = 0.0
+) -> None:
+    """Return probes that were unused or inconclusive: any worker may take them after the pause."""
+    values = {"endpoints": int8_array([*endpoint_ids]), "pause_s": pause_s}
     await connection.execute(SQL["return_probes"], values)
+
+
+async def advance(
+    connection: Connection, endpoint_ids: Collection[int], *, ordered: bool
+) -> dict[DeliveryKey, float]:
+    """Make the next delivery of each probed endpoint due, where none is: otherwise an endpoint that
+    is well again would wait for hours. Return for how many seconds those deliveries would have
+    waited.
+    """
+    query = SQL["advance_ordered" if ordered else "advance_parallel"]
+    found = await fetch_all(
+        connection, _Advanced, query, {"endpoints": int8_array([*endpoint_ids])}
+    )
+    return {DeliveryKey(*each[:3]): each.early_s for each in found}
 
 
 async def hasten(connection: Connection, endpoint_ids: Collection[int]) -> None:

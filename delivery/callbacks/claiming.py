@@ -10,7 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from delivery.callbacks import claims
-from delivery.callbacks.circuits import hasten, return_probes, take_probes
+from delivery.callbacks.circuits import DeliveryKey, advance, hasten, return_probes, take_probes
 from delivery.callbacks.claimed_groups import ClaimedGroup, claim_groups
 from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneCounts, ScanResult
 from delivery.callbacks.load import Loader
@@ -28,6 +28,15 @@ class _Scan(NamedTuple):
     found: ScanResult
     due: dict[int, CallbackEndpoint]
     granted: dict[int, int]
+
+
+class Probes(NamedTuple):
+    """The endpoints that this worker may call with one request, and for how many seconds each of
+    the deliveries would have waited that are attempted before they are due.
+    """
+
+    endpoints: frozenset[int]
+    early: Mapping[DeliveryKey, float]
 
 
 class Claiming:
@@ -106,11 +115,11 @@ class Claiming:
         allowed = self._failures.limit_to_callable(granted)
         until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
         async with within_throttles(connection, due, allowed) as throttle:
-            probes = await self._probes(connection, allowed)
-            requested = _deliveries(allowed, due, probes)
-            expired = probes & self._posting.expired_probes
+            probes = await self._probes(connection, allowed, ordered=False)
+            requested = _deliveries(allowed, due, probes.endpoints)
+            expired = probes.endpoints & self._posting.expired_probes
             requested.update(dict.fromkeys(expired, limits.CALLBACK_LANE_DELIVERIES_MAX))
-            groups = await self._claim_requested(connection, requested, probes)
+            groups = await self._claim_requested(connection, requested, probes.endpoints)
             counts = _count(groups)
             throttle.use(_requests(counts, due))
         self.is_throttled |= throttle.is_limiting
@@ -138,18 +147,18 @@ class Claiming:
         connection: Connection,
         groups: Sequence[ClaimedGroup],
         due: dict[int, CallbackEndpoint],
-        probes: frozenset[int],
+        probes: Probes,
         until_s: float,
     ) -> None:
         """Post claimed deliveries: batches of an endpoint by group, the others one by one."""
-        batched = [each for each in groups if _is_batched(each, due, probes)]
-        singly = [each for each in groups if not _is_batched(each, due, probes)]
+        batched = [each for each in groups if _is_batched(each, due, probes.endpoints)]
+        singly = [each for each in groups if not _is_batched(each, due, probes.endpoints)]
         claimed = _marked([each for group in singly for each in group.deliveries()], probes)
         prepared = await self._prepare(connection, claimed, due, until_s)
         members = await self._prepare_groups(connection, batched, due, until_s)
         probing: dict[int, list[PreparedDelivery]] = {}
         for delivery in prepared:
-            if delivery.claimed.endpoint_id in probes:
+            if delivery.claimed.endpoint_id in probes.endpoints:
                 probing.setdefault(delivery.claimed.endpoint_id, []).append(delivery)
             else:
                 self._posting.deliver(delivery)
@@ -190,15 +199,16 @@ class Claiming:
         until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
         per_lane = limits.CALLBACK_LANE_DELIVERIES_MAX
         async with within_throttles(connection, due, allowed, per_slot=per_lane) as throttle:
-            probes = await self._probes(connection, allowed)
-            requested = _lanes(allowed, due, probes, throttle)
-            taken = await self._take_lanes(connection, requested, probes)
+            probes = await self._probes(connection, allowed, ordered=True)
+            requested = _lanes(allowed, due, probes.endpoints, throttle)
+            taken = await self._take_lanes(connection, requested, probes.endpoints)
             claimed = Counter(each.endpoint_id for lane in taken for each in lane)
             throttle.use(_requests(claimed, due))
         self.is_throttled |= throttle.is_limiting
         if not allowed:
             return bool(due) or found.last is not None
-        await self._return_unused(connection, probes - {lane[0].endpoint_id for lane in taken})
+        unused = probes.endpoints - {lane[0].endpoint_id for lane in taken}
+        await self._return_unused(connection, unused)
         firsts = _marked([lane[0] for lane in taken], probes)
         flat = [each for first, lane in zip(firsts, taken, strict=True)
                 for each in (first, *lane[1:])]  # fmt: skip
@@ -233,25 +243,27 @@ class Claiming:
         self._heartbeat.confirm_claim()
         self.count += count
 
-    async def _probes(self, connection: Connection, requested: dict[int, int]) -> frozenset[int]:
-        """Return the endpoints with an open circuit that this worker may probe. Remove from
-        `requested` those that other workers probe. What failed before an endpoint was changed is
-        due again.
+    async def _probes(
+        self, connection: Connection, requested: dict[int, int], *, ordered: bool
+    ) -> Probes:
+        """Return the endpoints with an open circuit that this worker may probe, each with something
+        due. Remove from `requested` those that other workers probe. What failed before an endpoint
+        was changed is due again.
         """
         opened = [each for each in requested if self._failures.is_open(each)]
         if not opened:
-            return frozenset()
+            return Probes(frozenset(), {})
         probes = await take_probes(connection, opened)
         for each in opened:
             if each not in probes:
                 del requested[each]
         await hasten(connection, [each for each, changed in probes.items() if changed])
-        return frozenset(probes)
+        return Probes(frozenset(probes), await advance(connection, probes, ordered=ordered))
 
     async def _return_unused(self, connection: Connection, probes: frozenset[int]) -> None:
-        """Release the probes of endpoints of which nothing was claimed."""
+        """Release the probes of endpoints of which nothing could be claimed."""
         if probes:
-            await return_probes(connection, probes)
+            await return_probes(connection, probes, pause_s=limits.CALLBACK_CIRCUIT_S_BASE)
 
     async def _prepare(
         self,
@@ -302,11 +314,17 @@ def _is_batched(
     return due[group.endpoint_id].batch_events_max is not None and group.endpoint_id not in probes
 
 
-def _marked(claimed: Sequence[Claimed], probes: frozenset[int]) -> Sequence[Claimed]:
+def _marked(claimed: Sequence[Claimed], probes: Probes) -> Sequence[Claimed]:
     """Return the claims with probes marked."""
-    if not probes:
+    if not probes.endpoints:
         return claimed
-    return [each._replace(probe=each.endpoint_id in probes) for each in claimed]
+    return [
+        each._replace(
+            probe=each.endpoint_id in probes.endpoints,
+            early_s=probes.early.get(DeliveryKey(*each[1:4]), 0.0),
+        )
+        for each in claimed
+    ]
 
 
 def _position(delivery: GroupedDelivery) -> tuple[int, int]:

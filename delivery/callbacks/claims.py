@@ -115,6 +115,7 @@ class Claimed(NamedTuple):
     token: str
     probe: bool
     is_repeat: bool = False  # it was requested again, or a replay wrote it
+    early_s: float = 0.0  # a probe before it was due, which does not count: the rest of its pause
 
     @property
     def lane(self) -> LaneKey:

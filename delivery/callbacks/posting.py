@@ -226,6 +226,8 @@ class Posting:
         claimed = delivery.claimed
         number = claimed.attempts - claimed.uncounted_attempts + 1
         decision = decide(attempted, number, self._random, delivery.endpoint.retry_schedule)
+        if claimed.early_s and decision.state == "pending":  # it keeps its schedule
+            decision = decision._replace(delay_s=max(claimed.early_s, decision.retry_after_s or 0))
         measured = self._latencies_ms([delivery]) if decision.state == "delivered" else {}
         latency_ms = next(iter(measured), None)
         self._outbox.add(DeliveryResult(claimed, decision, attempt, is_request, latency_ms))

@@ -9,7 +9,7 @@ SELECT set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan
 -- name: scan_parallel
 -- Skip scan over the endpoints with pending deliveries, one index look-up each: whether some may be posted now, and the
 -- endpoint's failures, if any (circuits). An endpoint with batches waits until its oldest delivery has waited for `linger_s`, or
--- enough are due for a full batch.
+-- enough are due for a full batch. One whose circuit is open is probed once its pause is over, also if nothing is due.
 WITH RECURSIVE hop AS (
     (SELECT endpoint_id, next_attempt_at AS due_at, 1 AS number FROM deliveries
       WHERE state = 'pending' AND NOT ordered AND endpoint_id > %(after)s
@@ -24,13 +24,13 @@ WITH RECURSIVE hop AS (
 )
 SELECT hop.endpoint_id AS id,
        e.enabled AND e.deleted_at IS NULL
-       AND (hop.due_at <= now() AND (e.batch_linger_ms = 0 OR hop.due_at <= now() - e.batch_linger_ms * interval '1 ms'
-            OR EXISTS (SELECT FROM deliveries d
-                        WHERE d.endpoint_id = hop.endpoint_id AND d.state = 'pending' AND NOT d.ordered
-                          AND d.next_attempt_at <= now()
-                       OFFSET e.batch_events_max - 1 LIMIT 1))
-            AND (b.endpoint_id IS NULL OR b.state = 'closed' OR is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s)))
-            OR b.state <> 'closed' AND e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
+       AND CASE WHEN b.state <> 'closed'
+                THEN is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s)) OR e.changed_at > b.recorded_at AND e.changed_at <= now()
+                ELSE hop.due_at <= now() AND (e.batch_linger_ms = 0 OR hop.due_at <= now() - e.batch_linger_ms * interval '1 ms'
+                     OR EXISTS (SELECT FROM deliveries d
+                                 WHERE d.endpoint_id = hop.endpoint_id AND d.state = 'pending' AND NOT d.ordered
+                                   AND d.next_attempt_at <= now()
+                                OFFSET e.batch_events_max - 1 LIMIT 1)) END AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
        {callback_columns},
        CASE WHEN e.batch_linger_ms > 0 THEN extract(epoch FROM hop.due_at - now())::float8 + e.batch_linger_ms / 1000.0 END
@@ -57,11 +57,11 @@ WITH RECURSIVE hop AS (
 )
 SELECT hop.endpoint_id AS id,
        e.enabled AND e.deleted_at IS NULL
-       AND (hop.due_at <= now() AND (e.batch_linger_ms = 0 OR hop.due_at <= now() - e.batch_linger_ms * interval '1 ms'
-            OR EXISTS (SELECT FROM lanes l WHERE l.endpoint_id = hop.endpoint_id AND l.due_at <= now()
-                       OFFSET e.batch_events_max - 1 LIMIT 1))
-            AND (b.endpoint_id IS NULL OR b.state = 'closed' OR is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s)))
-            OR b.state <> 'closed' AND e.changed_at > b.recorded_at AND e.changed_at <= now()) AS is_due,
+       AND CASE WHEN b.state <> 'closed'
+                THEN is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s)) OR e.changed_at > b.recorded_at AND e.changed_at <= now()
+                ELSE hop.due_at <= now() AND (e.batch_linger_ms = 0 OR hop.due_at <= now() - e.batch_linger_ms * interval '1 ms'
+                     OR EXISTS (SELECT FROM lanes l WHERE l.endpoint_id = hop.endpoint_id AND l.due_at <= now()
+                                OFFSET e.batch_events_max - 1 LIMIT 1)) END AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
        {callback_columns},
        CASE WHEN e.batch_linger_ms > 0 THEN extract(epoch FROM hop.due_at - now())::float8 + e.batch_linger_ms / 1000.0 END
@@ -154,7 +154,7 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
 RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number, d.registrations, d.attempts, d.uncounted_attempts,
           d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
           d.message_number, d.forced, d.resent_at IS NOT NULL OR d.replay_id IS NOT NULL AS is_repeat,
-          d.claim::text AS token, false AS probe, o.place
+          d.claim::text AS token, false AS probe, 0::float8 AS early_s, o.place
 
 -- name: events
 -- Stored bytes by segment and sequence, from the segment's current partition: one search of its index for each segment, although

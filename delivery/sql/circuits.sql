@@ -17,13 +17,62 @@ UPDATE circuits c SET state = 'half_open', retry_at = now() + make_interval(secs
  WHERE c.endpoint_id = over.endpoint_id
 RETURNING c.endpoint_id, over.changed
 
+-- name: advance_parallel
+-- Where no parallel delivery of a probed endpoint is due, the next one becomes due for the probe; its attempt does not count.
+-- Returns those with the seconds for which they would have waited.
+WITH next AS MATERIALIZED (
+    SELECT found.* FROM unnest(%(endpoints)s::bigint[]) AS probed (endpoint_id),
+        LATERAL (SELECT partition_id, endpoint_id, segment_id, sequence, next_attempt_at FROM deliveries
+                  WHERE endpoint_id = probed.endpoint_id AND state = 'pending' AND NOT ordered
+                    AND next_attempt_at > now() AND claim IS NULL AND retry_after_s IS NULL
+                  ORDER BY next_attempt_at LIMIT 1
+                    FOR UPDATE SKIP LOCKED) AS found
+     WHERE NOT EXISTS (SELECT FROM deliveries
+                        WHERE endpoint_id = probed.endpoint_id AND state = 'pending' AND NOT ordered
+                          AND next_attempt_at <= now())
+)
+UPDATE deliveries d SET next_attempt_at = now(), uncounted_attempts = d.uncounted_attempts + 1
+  FROM next n
+ WHERE d.partition_id = n.partition_id AND d.endpoint_id = n.endpoint_id AND d.segment_id = n.segment_id
+   AND d.sequence = n.sequence
+RETURNING d.endpoint_id, d.segment_id, d.sequence, extract(epoch FROM n.next_attempt_at - now())::float8 AS early_s
+
+-- name: advance_ordered
+-- The same of lanes: the first delivery of the lane that is due next.
+WITH next AS MATERIALIZED (
+    SELECT found.* FROM unnest(%(endpoints)s::bigint[]) AS probed (endpoint_id),
+        LATERAL (SELECT endpoint_id, stream_id AS number FROM lanes
+                  WHERE endpoint_id = probed.endpoint_id AND due_at > now() AND expires_at <= now()
+                  ORDER BY due_at LIMIT 1
+                    FOR UPDATE SKIP LOCKED) AS found
+     WHERE NOT EXISTS (SELECT FROM lanes
+                        WHERE endpoint_id = probed.endpoint_id AND due_at <= now() AND expires_at <= now())
+), heads AS MATERIALIZED (
+    SELECT d.* FROM next n, LATERAL (
+        SELECT partition_id, endpoint_id, segment_id, sequence, next_attempt_at, claim, retry_after_s, n.number
+          FROM deliveries
+         WHERE endpoint_id = n.endpoint_id AND COALESCE(lane, stream_id) = n.number AND state = 'pending' AND ordered
+         ORDER BY sequence LIMIT 1) AS d
+     WHERE d.next_attempt_at > now() AND d.claim IS NULL AND d.retry_after_s IS NULL
+), marked AS (
+    UPDATE lanes l SET due_at = now(), touched = true FROM heads h
+     WHERE l.endpoint_id = h.endpoint_id AND l.stream_id = h.number
+)
+UPDATE deliveries d SET next_attempt_at = now(), uncounted_attempts = d.uncounted_attempts + 1
+  FROM heads h
+ WHERE d.partition_id = h.partition_id AND d.endpoint_id = h.endpoint_id AND d.segment_id = h.segment_id
+   AND d.sequence = h.sequence AND d.state = 'pending' AND d.claim IS NULL
+RETURNING d.endpoint_id, d.segment_id, d.sequence, extract(epoch FROM h.next_attempt_at - now())::float8 AS early_s
+
 -- name: return_probes
--- half_open -> open (probe_returned): the request was not made, or was inconclusive; any worker may probe at once.
+-- half_open -> open (probe_returned): the request was not made, or was inconclusive; any worker may probe at once, or after a
+-- pause.
 WITH probing AS (
     SELECT endpoint_id FROM circuits WHERE endpoint_id = ANY (%(endpoints)s) AND state = 'half_open'
      ORDER BY endpoint_id FOR UPDATE
 )
-UPDATE circuits c SET state = 'open', retry_at = now() FROM probing p WHERE c.endpoint_id = p.endpoint_id
+UPDATE circuits c SET state = 'open', retry_at = now() + make_interval(secs => %(pause_s)s)
+  FROM probing p WHERE c.endpoint_id = p.endpoint_id
 
 -- name: close
 -- Any state -> closed (success). The fields of the failure stay for its announcement. Returns those that were not closed.

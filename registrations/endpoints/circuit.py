@@ -12,7 +12,7 @@ CircuitEvent = Literal[
     "success",  # a request was answered with 2xx
     "failure",  # a request failed
     "last_failure",  # the fifth in a row, or a 429 with a Retry-After
-    "pause_over",  # the pause is over and a delivery is due
+    "pause_over",  # the pause is over and a delivery is pending
     "endpoint_changed",  # its URL was corrected, or it was enabled again
     "probe_failed",
     "probe_returned",  # no request was made: the event had expired, or the worker stops
@@ -40,7 +40,7 @@ CHART = (
     Transition("half_open", "success", "closed", "deliveries continue"),
     Transition("half_open", "failure", "half_open", "of a request that was under way"),
     Transition("half_open", "probe_failed", "open", "the pause is twice as long, up to 5 minutes"),
-    Transition("half_open", "probe_returned", "open", "the pause is over at once"),
+    Transition("half_open", "probe_returned", "open", "the pause is over at once, or in a second"),
     Transition("half_open", "probe_lost", "half_open", "another worker sends a probe"),
 )
 

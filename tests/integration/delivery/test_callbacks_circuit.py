@@ -169,3 +169,72 @@ async def test_failures_that_are_written_together_with_a_delivery_do_not_count_f
         sink.script = refuses
         world.deliver(world.events(32), endpoint)
         await until(lambda: world.states(endpoint) == ["delivered"] * 96, 10)
+
+
+def add_postponed(world: CallbacksWorld, url: str, *, ordered: bool = False) -> int:
+    """Create an endpoint that has failed for 26 hours: three deliveries are pending, of which those
+    that were attempted are due in ten hours; in order, the first one.
+    """
+    endpoint = world.endpoint(url, ordered=ordered)
+    sent = world.events(3)
+    world.deliver(sent, endpoint)
+    world.sql(
+        "UPDATE deliveries SET attempts = 6, pause_s = 36000, last_outcome = 'status',"
+        " next_attempt_at = now() + interval '10 hours' + sequence * interval '1 minute'"
+        " WHERE endpoint_id = %s AND sequence <= %s",
+        *(endpoint, 1 if ordered else 3),
+    )
+    world.sql(
+        "UPDATE lanes SET due_at = now() + interval '10 hours' WHERE endpoint_id = %s", endpoint
+    )
+    world.sql(
+        "INSERT INTO circuits (endpoint_id, state, failures, failing_since, failed_at, opened_at,"
+        " pause_s, retry_at, outcome, segment_id, sequence) VALUES (%s, 'open', 9, now() -"
+        " interval '26 hours', now(), now() - interval '26 hours', 0.2, now(), 'status', %s, 1)",
+        *(endpoint, sent.segment_id),
+    )
+    return endpoint
+
+
+def schedules(world: CallbacksWorld, endpoint: int) -> list[tuple[int, bool]]:
+    """Return of each delivery the attempts that count, and whether it is due in ten hours."""
+    return world.sql(
+        "SELECT attempts - uncounted_attempts, next_attempt_at BETWEEN"
+        " now() + interval '10 hours' AND now() + interval '10 hours 3 minutes'"
+        " FROM deliveries WHERE endpoint_id = %s ORDER BY sequence",
+        endpoint,
+    )
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_a_receiver_that_is_back_is_probed_although_nothing_is_due(
+    world: CallbacksWorld, ordered: bool
+) -> None:
+    """An ordered endpoint that was back after a day got its deliveries fourteen hours later, when
+    the next attempt was due.
+    """
+    async with receiver(lambda _: FAILS) as sink:
+        endpoint = add_postponed(world, sink.url, ordered=ordered)
+        async with draining(world):
+            await until(lambda: len(sink.posted) >= 3)
+            sink.script = lambda _: OK
+            await until(lambda: circuit(world, endpoint)[0] == "closed")
+            await until(lambda: world.states(endpoint) == ["delivered"] * 3)
+    assert len(set(sink.ids()[:3])) == 1, "the one that is due next"
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_a_failed_probe_leaves_the_schedule_of_its_delivery_as_it_was(
+    world: CallbacksWorld, ordered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "CALLBACK_CIRCUIT_S_BASE", 60.0)
+    async with receiver(lambda _: FAILS) as sink:
+        endpoint = add_postponed(world, sink.url, ordered=ordered)
+        before = schedules(world, endpoint)
+        assert before == ([(6, True), (0, False), (0, False)] if ordered else [(6, True)] * 3)
+        async with draining(world):
+            await until(lambda: pause_s(world, endpoint) >= 60)
+        assert len(sink.posted) == 1
+    assert schedules(world, endpoint) == before
+    [(most,)] = world.sql("SELECT max(attempts) FROM deliveries WHERE endpoint_id = %s", endpoint)
+    assert most == 7, "attempts are recorded"
