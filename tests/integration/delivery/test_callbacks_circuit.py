@@ -179,8 +179,9 @@ def add_postponed(world: CallbacksWorld, url: str, *, ordered: bool = False) -> 
     sent = world.events(3)
     world.deliver(sent, endpoint)
     world.sql(
-        "UPDATE deliveries SET attempts = 6, pause_s = 36000, last_outcome = 'status',"
-        " next_attempt_at = now() + interval '10 hours' + sequence * interval '1 minute'"
+        "UPDATE deliveries SET attempts = 6, last_outcome = 'status',"
+        " pause_s = 36000 + 60 * sequence, next_attempt_at = now()"
+        " + interval '10 hours' + sequence * interval '1 minute'"
         " WHERE endpoint_id = %s AND sequence <= %s",
         *(endpoint, 1 if ordered else 3),
     )
