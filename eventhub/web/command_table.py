@@ -34,6 +34,7 @@ GROUPS = {
     "endpoints examples": "Examples of types: send one to an endpoint.",
     "endpoints recover": "The recovery of an endpoint: preview it, and start it.",
     "endpoints secrets": "Secrets that sign callbacks: list, replace and revoke them.",
+    "endpoints statistics": "Statistics of an endpoint: list its attempts by minute or by hour.",
     "filters": "Filters: check, explain and try one without a registration.",
     "jobs": "Spark jobs: list them, request runs and read their results.",
     "jobs retention": "The retention job: apply a plan.",
@@ -87,9 +88,17 @@ class Command(NamedTuple):
 
 
 def table_text() -> str:
-    """Return the table as the client has it: JSON, a group or a command on each line."""
+    """Return the table as the client has it: JSON, a group or a command on each line. Raises
+    KeyError for a group without help.
+    """
+    all_commands = commands()
+    prefixes = {
+        " ".join(each.words[:depth]) for each in all_commands for depth in range(1, len(each.words))
+    }
+    if missing := prefixes - GROUPS.keys():
+        raise KeyError(*missing)
     groups = orjson.dumps(GROUPS).decode().replace('","', '",\n"')
-    lines = ",\n".join(orjson.dumps(_plain(command)).decode() for command in commands())
+    lines = ",\n".join(orjson.dumps(_plain(command)).decode() for command in all_commands)
     return f'{{"groups":{groups},\n"commands":[\n{lines}\n]}}\n'
 
 

@@ -25,6 +25,7 @@ DECLARED: dict[str, Any] = {"domain": "shop", "type": "measured", "attributes": 
 # refused are recorded. Open sockets are counted. There are no other leases and heartbeats.
 NOT_DIGESTED = frozenset({"listeners", "login_attempts", "socket_counts", "web_processes"})
 _METHODS = ("get", "post", "put", "patch", "delete")
+TOKEN_S = 3_600  # longer than the tests of a module take
 EMIT = "POST /v1/streams/{stream}/events"
 
 
@@ -78,9 +79,11 @@ class World:
             "other": self.other.admin,
             "revoked": zone.key("emit:*", "manage:*"),
             "expired": zone.key("emit:*", "manage:*", expires_at=soon),
-            "token": zone.token(),
+            "token": zone.token(lifetime_s=TOKEN_S),
             "expired token": zone.token(lifetime_s=1),
-            "narrow token": zone.token(grants=[{"action": "listen", "streams": "orders"}]),
+            "narrow token": zone.token(
+                lifetime_s=TOKEN_S, grants=[{"action": "listen", "streams": "orders"}]
+            ),
             "forged token": zone.token()[:-6] + "AAAAAA",
             "wrong": "ehk_aaaaaaaaaaaa_" + "A" * 43,
             "garbage": "open sesame",

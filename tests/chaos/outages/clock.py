@@ -145,13 +145,24 @@ class DatabaseClock:
     def install(self) -> None:
         """Put the clock in place. Sessions that exist are ended: those that follow have it."""
         path = sql.SQL("ALTER DATABASE {} SET search_path = test_clock, public, pg_catalog")
-        with self._connection.transaction():
-            self._connection.execute(SCHEMA)
-            for (statement,) in self._connection.execute(DEFAULTS).fetchall():
-                self._connection.execute(statement)
+        while not self._installed():
+            time.sleep(LOCK_S)
         self._connection.execute(path.format(sql.Identifier(self._name)))
         self._connection.execute("SET search_path = test_clock, public, pg_catalog")
         self._connection.execute(END_SESSIONS)
+
+    def _installed(self) -> bool:
+        """Change the schema; return False if the hub, which is running, locked tables in another
+        order.
+        """
+        try:
+            with self._connection.transaction():
+                self._connection.execute(SCHEMA)
+                for (statement,) in self._connection.execute(DEFAULTS).fetchall():
+                    self._connection.execute(statement)
+        except psycopg.errors.DeadlockDetected:
+            return False
+        return True
 
     def advance(self, seconds: float) -> None:
         """Let so much time pass at once, and wake the workers."""
