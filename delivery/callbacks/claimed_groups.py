@@ -42,7 +42,7 @@ class ClaimedGroup(NamedTuple):
     def claimed(self, sequence: int) -> Claimed:
         """Return one of the deliveries."""
         before, after = self[:3], self[3:-2]  # fields of Claimed, in its order
-        return Claimed(*before, sequence, *after, probe=False, is_repeat=self.is_repeat)
+        return Claimed._make((*before, sequence, *after, False, self.is_repeat, 0.0))
 
     def deliveries(self) -> list[Claimed]:
         """Return the deliveries."""

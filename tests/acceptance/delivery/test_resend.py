@@ -45,7 +45,7 @@ class Shop:
 
 
 def until(holds: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < end, what
         time.sleep(0.02)
