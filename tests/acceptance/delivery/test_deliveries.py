@@ -12,7 +12,7 @@ def finished(
     hub: LiveHub, key: str, endpoint: int, count: int, state: str = "delivered"
 ) -> list[dict[str, Any]]:
     """Return the endpoint's deliveries once this many are delivered or have ended otherwise."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while True:
         path = f"/v1/deliveries?endpoint={endpoint}&state={state}"
         answer = hub.call("GET", path, key=key)

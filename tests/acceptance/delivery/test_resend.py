@@ -170,13 +170,12 @@ def test_force_ends_the_pause_of_a_failing_endpoint(zone: LiveZone, sink: Sink) 
     shop = Shop(zone, sink)
     sink.answer = lambda _called: (500, {})
     shop.emit(8)
-    paused = "SELECT count(*) FROM circuits WHERE endpoint_id = %s AND state = 'open'"
-    until(lambda: zone.hub.sql(paused, shop.endpoint) == [(1,)], "the circuit to open")
-    zone.hub.sql(
+    pause = (
         "UPDATE circuits SET pause_s = 3000, retry_at = now() + interval '3000 s'"
-        " WHERE endpoint_id = %s",
-        shop.endpoint,
+        " WHERE endpoint_id = %s AND state = 'open' AND NOT EXISTS (SELECT FROM deliveries d"
+        " WHERE d.endpoint_id = circuits.endpoint_id AND d.claim IS NOT NULL) RETURNING 1"
     )
+    until(lambda: zone.hub.sql(pause, shop.endpoint) == [(1,)], "the circuit to open")
     sink.answer = lambda _called: (204, {})
     item = shop.finished(1, "pending")[0]
     before = len(shop.calls())
