@@ -137,7 +137,8 @@ class Delivery(models.Model):
     attempts = IntegerField(db_default=0)
     uncounted_attempts = IntegerField(
         db_default=0,
-        db_comment="attempts before the delivery was requested again, which do not count",
+        db_comment="attempts that do not count: those before the delivery was requested again,"
+        " and early probes",
     )
     retry_after_s = IntegerField(null=True, db_comment="Retry-After of the last response")
     pause_s = FloatField(null=True, db_comment="pause before the next attempt; null: none")

@@ -78,9 +78,8 @@ async def return_probes(
 async def advance(
     connection: Connection, endpoint_ids: Collection[int], *, ordered: bool
 ) -> dict[DeliveryKey, float]:
-    """Make the next delivery of each probed endpoint due, where none is: otherwise an endpoint that
-    is well again would wait for hours. Return for how many seconds those deliveries would have
-    waited.
+    """Make the next delivery of each probed endpoint due if none is: otherwise an endpoint that has
+    recovered would wait for hours. Return the seconds until those deliveries would have been due.
     """
     query = SQL["advance_ordered" if ordered else "advance_parallel"]
     found = await fetch_all(

@@ -49,6 +49,9 @@ class ClaimedGroup(NamedTuple):
         return [self.claimed(sequence) for sequence in self.sequences]
 
 
+AnyClaim = Claimed | ClaimedGroup
+
+
 async def claim_groups(
     connection: Connection,
     requested: Mapping[int, int],

@@ -158,7 +158,7 @@ class Claiming:
         members = await self._prepare_groups(connection, batched, due, until_s)
         probing: dict[int, list[PreparedDelivery]] = {}
         for delivery in prepared:
-            if delivery.claimed.endpoint_id in probes.endpoints:
+            if delivery.claimed.probe:
                 probing.setdefault(delivery.claimed.endpoint_id, []).append(delivery)
             else:
                 self._posting.deliver(delivery)
@@ -246,9 +246,9 @@ class Claiming:
     async def _probes(
         self, connection: Connection, requested: dict[int, int], *, ordered: bool
     ) -> Probes:
-        """Return the endpoints with an open circuit that this worker may probe, each with something
-        due. Remove from `requested` those that other workers probe. What failed before an endpoint
-        was changed is due again.
+        """Return the endpoints with an open circuit that this worker may probe. Where nothing is
+        due, make the next delivery due. Remove from `requested` those that other workers probe.
+        What failed before an endpoint was changed is due again.
         """
         opened = [each for each in requested if self._failures.is_open(each)]
         if not opened:
@@ -278,7 +278,14 @@ class Claiming:
         targets = await self._loader.targets(connection, [endpoints[each] for each in called])
         return [
             PreparedDelivery(
-                each, endpoints[each.endpoint_id], targets[each.endpoint_id], content, until_s
+                each,
+                endpoints[each.endpoint_id],
+                targets[each.endpoint_id],
+                content.segment,
+                content.variables,
+                content.bodies[0],
+                content.visible[0],
+                until_s,
             )
             for each, content in zip(claimed, contents, strict=True)
         ]
@@ -293,7 +300,7 @@ class Claiming:
         """Return the claimed deliveries ready to be posted in batches, by endpoint. If this raises,
         the claims are lost.
         """
-        contents = await self._loader.load_groups(connection, groups, endpoints)
+        contents = await self._loader.load(connection, groups, endpoints)
         called = [endpoints[each] for each in {group.endpoint_id for group in groups}]
         targets = await self._loader.targets(connection, called)
         found: dict[int, list[GroupedDelivery]] = {}

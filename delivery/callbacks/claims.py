@@ -121,6 +121,11 @@ class Claimed(NamedTuple):
     def lane(self) -> LaneKey:
         return LaneKey(self.endpoint_id, self.lane_number)
 
+    @property
+    def sequences(self) -> tuple[int]:
+        """The sequences of the claim, as a group has them."""
+        return (self.sequence,)
+
 
 class LaneCounts(NamedTuple):
     """How many lanes of an endpoint may be taken, and how many deliveries claimed, of all of them
@@ -323,13 +328,11 @@ async def load_events(
     return await fetch_all(connection, ClaimedEvent, SQL["events"], values, binary=True)
 
 
-async def retained_bytes(connection: Connection, claimed: Claimed) -> bytes | None:
+async def retained_bytes(
+    connection: Connection, endpoint: int, segment: int, sequence: int
+) -> bytes | None:
     """Return the copy of the event that a delivery may have received after it was claimed."""
-    values = {
-        "endpoint": claimed.endpoint_id,
-        "segment": claimed.segment_id,
-        "sequence": claimed.sequence,
-    }
+    values = {"endpoint": endpoint, "segment": segment, "sequence": sequence}
     retained: bytes | None = await fetch_value(connection, SQL["retained_bytes"], values)
     return retained
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from delivery.callbacks import claims
 from delivery.callbacks.body import GapNotice, SegmentName
-from delivery.callbacks.claimed_groups import ClaimedGroup
-from delivery.callbacks.claims import Claimed
+from delivery.callbacks.claimed_groups import AnyClaim
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, Gone, SegmentMismatch
 from eventhub.base.logs import get_logger
@@ -38,11 +37,11 @@ class EventReader:
     async def read(
         self,
         connection: Connection,
-        missing: Mapping[EventName, Claimed | ClaimedGroup],
+        missing: Mapping[EventName, AnyClaim],
         segments: Mapping[int, SegmentName],
     ) -> Mapping[EventName, EventBytes | GapNotice]:
         """Return the events of claimed deliveries, without those that cannot be read at present.
-        `missing`: a delivery of each event, or its group; `segments`: the names of segments by id.
+        `missing`: the claim of each event; `segments`: the names of segments by id.
         """
         events: dict[EventName, EventBytes | GapNotice] = {
             (found.segment_id, found.sequence): EventBytes(found.appended_at_us, found.payload)
@@ -52,10 +51,7 @@ class EventReader:
         try:
             async with asyncio.timeout(limits.CALLBACK_ARCHIVE_S_MAX):
                 for name in elsewhere:
-                    claimed = missing[name]
-                    if isinstance(claimed, ClaimedGroup):
-                        claimed = claimed.claimed(name[1])
-                    found = await self._read_log(connection, claimed, segments)
+                    found = await self._read_log(connection, missing[name], name[1], segments)
                     if found is not None:
                         events[name] = found
         except TimeoutError:
@@ -63,10 +59,13 @@ class EventReader:
         return events
 
     async def _read_log(
-        self, connection: Connection, claimed: Claimed, segments: Mapping[int, SegmentName]
+        self,
+        connection: Connection,
+        claimed: AnyClaim,
+        sequence: int,
+        segments: Mapping[int, SegmentName],
     ) -> EventBytes | GapNotice | None:
         """Return the event, or the gap that it is in; None if neither is known at present."""
-        sequence = claimed.sequence
         name = segments.get(claimed.segment_id)
         after = Cursor(name.segment if name else "", sequence - 1)
         try:
@@ -78,12 +77,14 @@ class EventReader:
             [stored] = found
             return EventBytes(stored.appended_at_us, stored.payload)
         except (Gone, SegmentMismatch) as error:
-            cached = await claims.retained_bytes(connection, claimed)
+            cached = await claims.retained_bytes(
+                connection, claimed.endpoint_id, claimed.segment_id, sequence
+            )
             if cached is not None:  # copied after the claim, before the event was removed
                 return EventBytes(claimed.created_at_us, cached)
             reason = await claims.removal_reason(connection, claimed.segment_id)
             resume = error.details.get("resume") or after._replace(sequence=sequence)._asdict()
             return GapNotice(sequence, sequence, resume, reason)
         except EventHubError as error:
-            log.warning("callback_event_unreadable", error=error.code, at=claimed[:4])
+            log.warning("callback_event_unreadable", error=error.code, at=(*claimed[:3], sequence))
             return None

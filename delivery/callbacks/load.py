@@ -19,8 +19,8 @@ from delivery.callbacks.body import (
     event_body,
     gap_body,
 )
-from delivery.callbacks.claimed_groups import ClaimedGroup
-from delivery.callbacks.claims import Annotation, CallbackEndpoint, Claimed
+from delivery.callbacks.claimed_groups import AnyClaim
+from delivery.callbacks.claims import Annotation, CallbackEndpoint
 from delivery.callbacks.event_reader import EventBytes, EventName, EventReader
 from delivery.callbacks.post import CallbackTarget
 from delivery.callbacks.targets import target_of_endpoint
@@ -41,20 +41,9 @@ _UNKNOWN = SegmentName("", "")
 
 
 class LoadedContent(NamedTuple):
-    """The content of a delivery: its body (None: unreadable at present), the UUID of its segment,
-    and the variables that are bound to the event, by registration (RDY-17). Without `is_visible`
-    the event is not for the endpoint any more.
-    """
-
-    body: Body | None
-    segment: str
-    variables: Mapping[int, str]
-    is_visible: bool = True
-
-
-class LoadedGroup(NamedTuple):
-    """The content of a claimed group: as in `LoadedContent`, with the body of each delivery and
-    whether it is visible, in the order of the group's sequences.
+    """The content of a claim: the UUID of its segment, the variables that are bound to its events,
+    by registration (RDY-17), and in the order of its sequences each body (None: unreadable at
+    present) and whether it is visible: otherwise the event is not for the endpoint any more.
     """
 
     segment: str
@@ -123,142 +112,82 @@ class Loader:
     async def load(
         self,
         connection: Connection,
-        claimed: Sequence[Claimed],
+        claimed: Sequence[AnyClaim],
         endpoints: Mapping[int, CallbackEndpoint],
     ) -> list[LoadedContent]:
-        """Return for each delivery the body in its endpoint's format and the rest of its content;
-        the body is None if the event cannot be read at present.
-        """
+        """Return the content of each claim, with the bodies in its endpoint's format."""
         await self._load_segments(connection, claimed)
         await self._load_annotations(connection, claimed)
         formats = {id: endpoints[id].body_format for id in {each.endpoint_id for each in claimed}}
-        found = [self._cached_body(each, formats[each.endpoint_id]) for each in claimed]
-        missing: dict[EventName, Claimed | ClaimedGroup] = {
-            (each.segment_id, each.sequence): each
-            for each, body in zip(claimed, found, strict=True)
+        found = [self._known_bodies(each, formats[each.endpoint_id]) for each in claimed]
+        missing: dict[EventName, AnyClaim] = {
+            (each.segment_id, sequence): each
+            for each, bodies in zip(claimed, found, strict=True)
+            for sequence, body in zip(each.sequences, bodies, strict=True)
             if body is None
         }
         if missing:
             events = await self._reader.read(connection, missing, self._segments)
             found = [
-                body or self._build_body(each, each.sequence, formats[each.endpoint_id], events)
-                for each, body in zip(claimed, found, strict=True)
+                [
+                    body or self._build_body(each, sequence, formats[each.endpoint_id], events)
+                    for sequence, body in zip(each.sequences, bodies, strict=True)
+                ]
+                for each, bodies in zip(claimed, found, strict=True)
             ]
         groups = await self._groups(connection, claimed, endpoints, found)
         return [
             LoadedContent(
-                body,
                 self._segment_of(each).segment,
                 self._variables(each) if each.version_ids else {},
-                body is None or _is_visible(body.facts, endpoints[each.endpoint_id], groups),
-            )
-            for each, body in zip(claimed, found, strict=True)
-        ]
-
-    async def load_groups(
-        self,
-        connection: Connection,
-        claimed: Sequence[ClaimedGroup],
-        endpoints: Mapping[int, CallbackEndpoint],
-    ) -> list[LoadedGroup]:
-        """Return the content of groups, as `load` does that of deliveries."""
-        await self._load_segments(connection, claimed)
-        await self._load_annotations(connection, claimed)
-        found = [self._cached_bodies(each, endpoints[each.endpoint_id]) for each in claimed]
-        missing: dict[EventName, Claimed | ClaimedGroup] = {
-            (group.segment_id, sequence): group
-            for group, bodies in zip(claimed, found, strict=True)
-            for sequence, body in zip(group.sequences, bodies, strict=True)
-            if body is None
-        }
-        if missing:
-            events = await self._reader.read(connection, missing, self._segments)
-            found = [
-                self._built_bodies(group, endpoints[group.endpoint_id], bodies, events)
-                for group, bodies in zip(claimed, found, strict=True)
-            ]
-        clients = {
-            endpoints[group.endpoint_id].client_id
-            for group, bodies in zip(claimed, found, strict=True)
-            if any(body is not None and body.facts.audience for body in bodies)
-        }
-        groups = await _load_groups(connection, clients) if clients else {}
-        return [
-            LoadedGroup(
-                self._segment_of(group).segment,
-                self._variables(group),
                 bodies,
                 [
-                    body is None or _is_visible(body.facts, endpoints[group.endpoint_id], groups)
+                    body is None or _is_visible(body.facts, endpoints[each.endpoint_id], groups)
                     for body in bodies
                 ],
             )
-            for group, bodies in zip(claimed, found, strict=True)
+            for each, bodies in zip(claimed, found, strict=True)
         ]
 
-    def _cached_bodies(
-        self, group: ClaimedGroup, endpoint: CallbackEndpoint
-    ) -> Sequence[Body | None]:
+    def _known_bodies(self, claim: AnyClaim, format: Format) -> Sequence[Body | None]:
         """Return the bodies for which nothing has to be read."""
-        if group.gap_first is not None or group.payload is not None:
-            return [self._cached_body(each, endpoint.body_format) for each in group.deliveries()]
-        if not self._has_annotations(group):
-            return [None] * len(group.sequences)
-        get, segment_id, format = self._events.get, group.segment_id, endpoint.body_format
-        report = self._report(group)
-        return [get((segment_id, sequence, format, report)) for sequence in group.sequences]
+        if claim.gap_first is not None or claim.payload is not None:
+            return [self._own_body(claim, sequence, format) for sequence in claim.sequences]
+        if not self._has_annotations(claim):
+            return [None] * len(claim.sequences)
+        get, segment_id, report = self._events.get, claim.segment_id, self._report(claim)
+        return [get((segment_id, sequence, format, report)) for sequence in claim.sequences]
 
-    def _built_bodies(
-        self,
-        group: ClaimedGroup,
-        endpoint: CallbackEndpoint,
-        bodies: Sequence[Body | None],
-        events: Mapping[EventName, EventBytes | GapNotice],
-    ) -> Sequence[Body | None]:
-        """Return the bodies with those that are missing built from what was read."""
-        return [
-            body or self._build_body(group, sequence, endpoint.body_format, events)
-            for sequence, body in zip(group.sequences, bodies, strict=True)
-        ]
+    def _own_body(self, claim: AnyClaim, sequence: int, format: Format) -> Body | None:
+        """Return the body of a gap notice, or of a delivery with a copy of its event."""
+        segment = self._segment_of(claim)
+        if claim.gap_first is not None:
+            resume: dict[str, str | int] = {"segment": segment.segment, "sequence": sequence}
+            gap = GapNotice(claim.gap_first, sequence, resume, claim.gap_reason or "")
+            return gap_body(format, segment, gap)
+        if claim.payload is None or not self._has_annotations(claim):
+            return None
+        whole = LoggedEvent(segment, sequence, claim.created_at_us, claim.payload)
+        return event_body(format, whole, self._report(claim))
 
     async def _groups(
         self,
         connection: Connection,
-        claimed: Sequence[Claimed],
+        claimed: Sequence[AnyClaim],
         endpoints: Mapping[int, CallbackEndpoint],
-        bodies: Sequence[Body | None],
+        found: Sequence[Sequence[Body | None]],
     ) -> dict[int, frozenset[str]]:
         """Return the present groups of the clients that get an event with an audience, by id."""
         clients = {
             endpoints[each.endpoint_id].client_id
-            for each, body in zip(claimed, bodies, strict=True)
-            if body is not None and body.facts.audience
+            for each, bodies in zip(claimed, found, strict=True)
+            if any(body is not None and body.facts.audience for body in bodies)
         }
         return await _load_groups(connection, clients) if clients else {}
 
-    def _cached_body(self, claimed: Claimed, format: Format) -> Body | None:
-        """Return the body if nothing has to be read for it."""
-        if claimed.gap_first is None and claimed.payload is None and not claimed.version_ids:
-            return self._events.get((claimed.segment_id, claimed.sequence, format, None))
-        segment = self._segment_of(claimed)
-        if claimed.gap_first is not None:
-            resume: dict[str, str | int] = {
-                "segment": segment.segment,
-                "sequence": claimed.sequence,
-            }
-            gap = GapNotice(claimed.gap_first, claimed.sequence, resume, claimed.gap_reason or "")
-            return gap_body(format, segment, gap)
-        if not self._has_annotations(claimed):
-            return None
-        report = self._report(claimed)
-        if claimed.payload is not None:
-            whole = LoggedEvent(segment, claimed.sequence, claimed.created_at_us, claimed.payload)
-            return event_body(format, whole, report)
-        return self._events.get((claimed.segment_id, claimed.sequence, format, report))
-
     def _build_body(
         self,
-        claimed: Claimed | ClaimedGroup,
+        claimed: AnyClaim,
         sequence: int,
         format: Format,
         events: Mapping[EventName, EventBytes | GapNotice],
@@ -279,28 +208,26 @@ class Loader:
             self._events.put(key, body)
         return body
 
-    def _segment_of(self, claimed: Claimed | ClaimedGroup) -> SegmentName:
+    def _segment_of(self, claimed: AnyClaim) -> SegmentName:
         return self._segments.get(claimed.segment_id, _UNKNOWN)
 
-    def _has_annotations(self, claimed: Claimed | ClaimedGroup) -> bool:
+    def _has_annotations(self, claimed: AnyClaim) -> bool:
         """Return False if annotations are unknown: then nothing is sent rather than too much."""
         return all(id in self._annotations for id in claimed.version_ids or ())
 
-    def _report(self, claimed: Claimed | ClaimedGroup) -> ReportTemplate | None:
+    def _report(self, claimed: AnyClaim) -> ReportTemplate | None:
         """Return the merged report; None unless all registrations have one."""
         versions = [self._annotations[id] for id in claimed.version_ids or ()]
         if not versions or len(versions) < len(claimed.registrations):
             return None
         return merged_report(each.report for each in versions)
 
-    def _variables(self, claimed: Claimed | ClaimedGroup) -> Mapping[int, str]:
+    def _variables(self, claimed: AnyClaim) -> Mapping[int, str]:
         """Return the variables that are bound to the event, by registration."""
         versions = (self._annotations.get(id) for id in claimed.version_ids or ())
         return {each.registration: each.variable for each in versions if each and each.variable}
 
-    async def _load_annotations(
-        self, connection: Connection, claimed: Sequence[Claimed | ClaimedGroup]
-    ) -> None:
+    async def _load_annotations(self, connection: Connection, claimed: Sequence[AnyClaim]) -> None:
         requested = {id for each in claimed if each.version_ids for id in each.version_ids}
         if requested <= self._annotations.keys():
             return
@@ -312,9 +239,7 @@ class Loader:
         if len(found) < len(missing):
             log.warning("callback_reports_unknown", versions=sorted(missing - found.keys())[:10])
 
-    async def _load_segments(
-        self, connection: Connection, claimed: Sequence[Claimed | ClaimedGroup]
-    ) -> None:
+    async def _load_segments(self, connection: Connection, claimed: Sequence[AnyClaim]) -> None:
         missing = {each.segment_id for each in claimed} - self._segments.keys()
         if not missing:
             return

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from delivery.callbacks.body import Body, BoundVariables, RequestContent
-from delivery.callbacks.claimed_groups import ClaimedGroup
+from delivery.callbacks.claimed_groups import AnyClaim, ClaimedGroup
 from delivery.callbacks.claims import CallbackEndpoint, Claimed
 from delivery.callbacks.client import HttpClient
-from delivery.callbacks.load import LoadedContent, LoadedGroup
+from delivery.callbacks.load import LoadedContent
 from delivery.callbacks.post import CallbackTarget, PostResult, message_format, not_sent, post
 from delivery.callbacks.post_with_token import post_with_token
 from delivery.callbacks.results import DeliveryPart
@@ -18,30 +18,24 @@ from eventhub.eventlog.stored import Cursor
 
 class PreparedDelivery(NamedTuple):
     """A claimed delivery, ready to be posted; its claim expires at `until_s`, on the
-    loop's clock.
+    loop's clock. The other fields are those of `LoadedContent`.
     """
 
     claimed: Claimed
     endpoint: CallbackEndpoint
     target: CallbackTarget
-    content: LoadedContent
+    segment: str
+    variables: Mapping[int, str]
+    body: Body | None
+    is_visible: bool
     until_s: float
 
     async def post_once(self, client: HttpClient, tokens: TokenSource) -> PostResult:
         """Make one attempt and return how it ended."""
-        body = self.body
-        if body is None:
+        if self.body is None:
             return not_sent(self.target, "unreadable", "the event cannot be read at present")
-        content = body.content(self.claimed.registrations, self._bound)
+        content = self.body.content(self.claimed.registrations, self._bound)
         return await post_to(client, tokens, self.target, self.message, content)
-
-    @property
-    def body(self) -> Body | None:
-        return self.content.body
-
-    @property
-    def is_visible(self) -> bool:
-        return self.content.is_visible
 
     @property
     def is_forced(self) -> bool:
@@ -63,7 +57,7 @@ class PreparedDelivery(NamedTuple):
     @property
     def message(self) -> str:
         """The id of the delivery."""
-        return _message_format(self.content.segment, self.claimed).format(self.claimed.sequence)
+        return _message_format(self.segment, self.claimed).format(self.claimed.sequence)
 
     @property
     def sequence(self) -> int:
@@ -86,8 +80,7 @@ class PreparedDelivery(NamedTuple):
 
     @property
     def _bound(self) -> BoundVariables | None:
-        _, segment, variables, _ = self.content
-        return _bound(segment, variables, self.claimed.sequence)
+        return _bound(self.segment, self.variables, self.claimed.sequence)
 
 
 class PreparedGroup(NamedTuple):
@@ -148,8 +141,11 @@ class GroupedDelivery(NamedTuple):
     def prepared(self) -> PreparedDelivery:
         """Return the delivery on its own."""
         group, endpoint, target, segment, variables, _, _, until_s = self.common
-        content = LoadedContent(self.body, segment, variables, self.is_visible)
-        return PreparedDelivery(group.claimed(self.sequence), endpoint, target, content, until_s)
+        return PreparedDelivery(
+            group.claimed(self.sequence),
+            *(endpoint, target, segment, variables),
+            *(self.body, self.is_visible, until_s),
+        )
 
     def element(self, body: Body, message: str) -> bytes:
         """Return the event with the id of its delivery as it is in a batch."""
@@ -164,7 +160,7 @@ def prepared_group(
     group: ClaimedGroup,
     endpoint: CallbackEndpoint,
     target: CallbackTarget,
-    loaded: LoadedGroup,
+    loaded: LoadedContent,
     until_s: float,
 ) -> list[GroupedDelivery]:
     """Return the deliveries of a group, ready to be posted in batches."""
@@ -177,7 +173,7 @@ def prepared_group(
     return [GroupedDelivery(common, *each) for each in contents]
 
 
-def _message_format(segment: str, claimed: Claimed | ClaimedGroup) -> str:
+def _message_format(segment: str, claimed: AnyClaim) -> str:
     found = message_format(segment, claimed.endpoint_id)
     if claimed.gap_first is not None:
         found += "_gap"  # the event of that sequence may have been posted before

@@ -169,7 +169,6 @@ async def enforce_bounds(connection: Connection, bounds: BacklogBounds) -> int:
     backlogs = await _measure(connection, bounds.age_s)
     metrics.BACKLOG_EVENTS.set(sum(one.events for one in backlogs))
     metrics.BACKLOG_BYTES.set(sum(one.bytes for one in backlogs))
-    await note_pending(connection, {one.endpoint_id: one.events for one in backlogs})
     await _store_counts(connection, backlogs)
     dropped = 0
     for cut in cuts(backlogs, bounds):
@@ -179,6 +178,7 @@ async def enforce_bounds(connection: Connection, bounds: BacklogBounds) -> int:
             endpoint = cut.backlog.endpoint_id
             log.warning("backlog_dropped", endpoint=endpoint, count=dropped_now, bound=cut.bound)
         dropped += dropped_now
+    await note_pending(connection, {one.endpoint_id: one.events for one in backlogs})
     return dropped
 
 

@@ -151,9 +151,11 @@ class SocketPlaces:
         count.written = None
         async with reading(self._pool) as connection:
             taken = await fetch_one(connection, _Taken, SQL["take"], values)
-        if taken is None or taken.is_new:
+        if taken is None:
+            raise DatabaseUnavailable
+        if taken.is_new:
             self._rewrite()
-        if taken is None or taken.scope is None:
+        if taken.scope is None:
             count.written = sockets
             return None
         count.written = sockets - 1

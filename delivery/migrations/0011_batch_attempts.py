@@ -1,8 +1,8 @@
-"""One attempt for all deliveries that a request delivered together."""
+"""One attempt for all deliveries that a request delivered together; probes that do not count."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import migrations
-from django.db.models import BigIntegerField
+from django.db.models import BigIntegerField, IntegerField
 
 
 class Migration(migrations.Migration):
@@ -19,6 +19,15 @@ class Migration(migrations.Migration):
                 db_comment="of a batch: the sequences of the deliveries with this attempt,"
                 " ascending, of which `sequence` is the first; null: one delivery",
                 null=True,
+            ),
+        ),
+        migrations.AlterField(
+            model_name="delivery",
+            name="uncounted_attempts",
+            field=IntegerField(
+                db_comment="attempts that do not count: those before the delivery was requested"
+                " again, and early probes",
+                db_default=0,
             ),
         ),
     ]

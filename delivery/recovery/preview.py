@@ -101,12 +101,12 @@ class _LogPreview:
     async def _examine(self) -> bool:
         """Examine the events from the first one on; return whether all of them were."""
         until_s = self._clock.monotonic_s() + limits.REPLAY_PREVIEW_S_MAX
-        position, most = self._reached, self._request.deliveries_max
+        most = self._request.deliveries_max
         while self._examined < limits.REPLAY_PREVIEW_EVENTS_MAX:
             if self._clock.monotonic_s() >= until_s:
                 return False
             page = await self._pages.next(
-                position,
+                self._reached,
                 room=_ALL if most is None else most - self._sent,
                 force=self._request.force,
                 events_max=limits.REPLAY_STEP_EVENTS_MAX,
@@ -118,13 +118,15 @@ class _LogPreview:
             self._skipped += plan.skipped
             self._missing += page.missing
             self._sent += len(plan.events)
-            self._show(position.range, plan.events)
+            self._show(self._reached.range, plan.events)
             done = most is not None and self._sent >= most
             if page.at_end or done:
                 return True
-            if page.position == position:  # a gap notice is pending, and the run would wait for it
+            if (
+                page.position == self._reached
+            ):  # a gap notice is pending, and the run would wait for it
                 return False
-            position = self._reached = page.position
+            self._reached = page.position
         return False
 
     async def _examine_tail(self) -> None:

@@ -112,7 +112,9 @@ def find_replay(*, actor: Actor, id: int) -> ReplayRun:
 def create_replay(
     *, actor: Actor, endpoint_id: int, request: LogRequest | FailedRequest, options: ReplayOptions
 ) -> ReplayRun:
-    """Start a run. Raises what `preview_replay` raises, LimitReached, RedisOff."""
+    """Start a run. Raises what `preview_replay` raises but TooManyRequests, and LimitReached,
+    RedisOff.
+    """
     require_workers()
     planned = _plan(actor, endpoint_id, request)
     params, endpoint = planned.params, planned.endpoint

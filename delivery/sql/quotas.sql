@@ -36,10 +36,12 @@ SELECT id, zone_id, COALESCE(client_id, 0) AS client_id, kind, value, reached_at
  WHERE kind = ANY (%(kinds)s)
 
 -- name: mark
--- Quotas that are now reached, or no longer, if they were not changed meanwhile.
+-- Quotas that are now reached, or no longer, if they were not changed meanwhile. One that refuses emits ends at once, another one
+-- is reached for a while at least: a client with a small quota of sockets would reach and leave it every second.
 UPDATE quotas q SET reached_at = CASE WHEN v.reached THEN now() END
   FROM unnest(%(ids)s::bigint[], %(values)s::bigint[], %(reached)s::boolean[], %(used)s::bigint[])
        AS v (id, value, reached, used),
        zones z
  WHERE q.id = v.id AND q.value = v.value AND z.id = q.zone_id
+   AND (v.reached OR q.kind = 'stored_bytes' OR q.reached_at < now() - make_interval(secs => %(held_s)s))
 RETURNING z.name AS zone, (SELECT c.name FROM clients c WHERE c.id = q.client_id) AS client, q.kind, q.value, v.reached, v.used

@@ -34,11 +34,11 @@ class FailuresSerializer(Serializer):
     connection_errors = serializers.IntegerField(
         help_text="`unknown_host`, `connection`, `tls`, `refused_address`."
     )
-    other = serializers.IntegerField(help_text="Every other outcome, and every other status.")
+    other = serializers.IntegerField(help_text="All other outcomes and status codes.")
 
 
 class PercentilesSerializer(Serializer):
-    """Estimated from a histogram: at most 41 % off."""
+    """Percentiles in milliseconds, estimated from a histogram; at most 41 % off."""
 
     p50 = serializers.FloatField()
     p95 = serializers.FloatField()
@@ -46,18 +46,18 @@ class PercentilesSerializer(Serializer):
 
 
 class AttemptCountsSerializer(Serializer):
-    """Attempts that ended within some time."""
+    """The attempts in a period, by outcome."""
 
     attempts = serializers.IntegerField()
     delivered = serializers.IntegerField()
     failures = FailuresSerializer()
     duration_ms = PercentilesSerializer(
-        allow_null=True, help_text="Of the attempts; null without any."
+        allow_null=True, help_text="Duration of the attempts; null if there were none."
     )
     latency_ms = PercentilesSerializer(
         allow_null=True,
-        help_text="Of the delivered events, from their append to the acknowledgement, without those"
-        " that were sent again; null without any.",
+        help_text="Time from the append of an event to the acknowledgement of its delivery, without"
+        " deliveries that were sent again and without examples; null if there were none.",
     )
 
 
@@ -79,7 +79,7 @@ class EndpointStatisticsSerializer(Serializer):
         help_text=f"Pending deliveries now. {limits.OVERVIEW_COUNT_MAX} means that many or more;"
         " null: they could not be counted in time.",
     )
-    total = AttemptCountsSerializer(help_text="Of all points.")
+    total = AttemptCountsSerializer(help_text="The sum of all points.")
     points = StatisticsPointSerializer(
         many=True, help_text="The oldest first, without a gap; the last one is the present one."
     )

@@ -111,6 +111,8 @@ async def note_pending(connection: Connection, pending: Mapping[int, int]) -> No
     the largest ones. Raises psycopg's errors.
     """
     numbers = sorted((id, count) for id, count in pending.items() if count)
+    if not numbers:
+        return
     values = {
         "endpoints": [id for id, _ in numbers],
         "pending": [count for _, count in numbers],

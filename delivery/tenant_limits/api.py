@@ -28,8 +28,8 @@ class LimitSerializer(Serializer):
     )
     used = serializers.IntegerField(
         allow_null=True,
-        help_text="At present; of `events_per_s` about those of the last second, null without a"
-        " quota; of backlogs as last counted.",
+        help_text="The present use. Of `events_per_s`: about the last second; null without a quota."
+        " Of backlogs: as last counted.",
     )
 
 
@@ -43,14 +43,16 @@ class ClientLimitsSerializer(Serializer):
     registrations = LimitSerializer()
     endpoints = LimitSerializer()
     backlog_events = LimitSerializer(help_text="Pending deliveries.")
-    backlog_bytes = LimitSerializer(help_text="Of pending deliveries, their events included.")
+    backlog_bytes = LimitSerializer(
+        help_text="Bytes of pending deliveries, including their events."
+    )
 
 
 class ZoneLimitsSerializer(ClientLimitsSerializer):
     """The limits of a zone as a whole."""
 
     stored_bytes = LimitSerializer(
-        help_text="Of the events of its streams in the database, without indexes."
+        help_text="Bytes of the zone's events in the database, without indexes."
     )
 
 
@@ -76,7 +78,7 @@ class QuotasSerializer(Serializer):
     backlog_events = _quota(limits.BACKLOG_EVENTS_MAX)
     backlog_bytes = _quota(limits.RETAIN_BYTES_MAX, least=limits.BACKLOG_BYTES_MIN)
     stored_bytes = _quota(
-        limits.RETAIN_BYTES_MAX, least=limits.STORED_BYTES_QUOTA_MIN, help_text="Of a zone only."
+        limits.RETAIN_BYTES_MAX, least=limits.STORED_BYTES_QUOTA_MIN, help_text="Only for a zone."
     )
 
 

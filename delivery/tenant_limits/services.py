@@ -6,15 +6,15 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
+from delivery.forward.bounds import BacklogSettings, bounds_of
 from delivery.tenant_limits.usage import Bounded, used
 from eventhub.access.models import Client, Quota
 from eventhub.access.principal import Actor
-from eventhub.access.quotas import KINDS, OF_ZONES, Kind
+from eventhub.access.quotas import KINDS, OF_CLIENTS, Kind
 from eventhub.access.rate_limits import events_in_last_second
 from eventhub.access.selectors import find_client, lock_client
 from eventhub.accounts.services import lock_zone
 from eventhub.api.announcements import announce_all, change_of, raw_connection
-from eventhub.base import limits
 from eventhub.base.env import read_env
 from registrations.quotas import hub_bound
 from registrations.scope import owner
@@ -49,7 +49,7 @@ def limits_of(*, actor: Actor, client: str | None) -> dict[str, Any]:
 def _limits(
     quotas: Mapping[tuple[int | None, str], int], zone_id: int, client_id: int | None
 ) -> dict[str, dict[str, int | None]]:
-    kinds = [kind for kind in KINDS if client_id is None or kind not in OF_ZONES]
+    kinds = KINDS if client_id is None else OF_CLIENTS
     bounded = {kind: Bounded(zone_id, client_id or 0, kind) for kind in kinds}
     in_use = used(raw_connection(), [*bounded.values()])
     found: dict[str, dict[str, int | None]] = {}
@@ -65,15 +65,15 @@ def _limits(
 
 
 def _hub_bound(kind: Kind) -> int | None:
-    """Return the bound of the hub for one client in all processes; None: none."""
+    """Return the bound of the hub for one client in all processes; None: none. That of a backlog
+    is lower on a small disk.
+    """
     if kind in ("registrations", "endpoints"):
         return hub_bound(kind)
     env = read_env()
-    if kind == "backlog_events":
-        return env.backlog_events * limits.BACKLOG_CLIENT_FACTOR
-    if kind == "backlog_bytes":
-        return env.backlog_bytes * limits.BACKLOG_CLIENT_FACTOR
-    return None
+    bounds = bounds_of(BacklogSettings(env.backlog_events, env.backlog_bytes), None)
+    of_backlog = {"backlog_events": bounds.client_events, "backlog_bytes": bounds.client_bytes}
+    return of_backlog.get(kind)
 
 
 def set_quotas(*, actor: Actor, client: str | None, values: Mapping[Kind, int | None]) -> None:
@@ -100,7 +100,7 @@ def set_quotas(*, actor: Actor, client: str | None, values: Mapping[Kind, int | 
             update_fields=["value"],
             unique_fields=["zone", "client", "kind"],
         )
-        kinds = [kind for kind in KINDS if client is None or kind not in OF_ZONES]
+        kinds = KINDS if client is None else OF_CLIENTS
         quotas = {kind: given.get(kind) for kind in kinds}
         if client is None:
             change = change_of("zone.quotas_set", actor.zone_id, actor.zone, **quotas)

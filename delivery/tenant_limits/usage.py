@@ -9,6 +9,7 @@ process learns of it by the announcement, because the authorizer then reads its 
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import psycopg
@@ -125,6 +126,7 @@ async def mark_reached(connection: Connection) -> None:
         "values": [quota.value for quota in changed],
         "reached": [reached[quota.id] for quota in changed],
         "used": [found[quota.bounded] for quota in changed],
+        "held_s": limits.QUOTA_REACHED_S_MIN,
     }
     async with connection.transaction():
         marked = await fetch_all(connection, _Marked, SQL["mark"], marks)
@@ -134,9 +136,12 @@ async def mark_reached(connection: Connection) -> None:
         log.info("quota_reached" if each.reached else "quota_available", **each._asdict())
 
 
+_zone = attrgetter("zone")
+
+
 def _announcements(marked: Sequence[_Marked]) -> list[Draft]:
     drafts: list[Draft] = []
-    for zone, of_zone in groupby(sorted(marked), key=lambda each: each.zone):
+    for zone, of_zone in groupby(sorted(marked, key=_zone), key=_zone):
         drafts += drafts_of(zone, [_announcement(each) for each in of_zone])
     return drafts
 

@@ -34,7 +34,7 @@ from eventhub.base.errors import (
     UnknownStream,
 )
 from eventhub.base.logs import ThrottledLog, get_logger
-from eventhub.event.envelope import DEFAULT_MASK
+from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.eventlog.errors import StreamDeleted
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import find_stream
@@ -180,14 +180,17 @@ class Authorizer:
                     self._forget_all()  # events before `now` are not followed
                     self._system = follower
                     async for stored in follower:
-                        self._apply(stored.event.type)
+                        self._apply(stored.event)
             except EventHubError as error:
                 throttled.warning("system_not_followed", error=error.code)
             finally:
                 self._system = None
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
-    def _apply(self, type: str) -> None:
+    def _apply(self, event: Event) -> None:
+        type = event.type
+        if ".quota_" in type and event.attributes.get("kind") != "stored_bytes":
+            return  # nothing here depends on the others
         if type.startswith(("key.", "client.", "zone.")) or type == "stream.deleted":
             self._forget_all()
         elif type.startswith("stream."):

@@ -6,6 +6,7 @@ Operators are Django users.
 
 from django.db import models
 
+from eventhub.access.quotas import KINDS
 from eventhub.base import limits
 from eventhub.postgresql.tables import TableStorage
 
@@ -97,18 +98,9 @@ class Channel(models.Model):
 class Quota(models.Model):
     """A quota that an operator set for a zone or a client (quotas.py)."""
 
-    class Kind(models.TextChoices):
-        EVENTS_PER_S = "events_per_s"
-        STORED_BYTES = "stored_bytes"
-        SOCKETS = "sockets"
-        REGISTRATIONS = "registrations"
-        ENDPOINTS = "endpoints"
-        BACKLOG_EVENTS = "backlog_events"
-        BACKLOG_BYTES = "backlog_bytes"
-
     zone = models.ForeignKey(Zone, models.PROTECT)
     client = models.ForeignKey(Client, models.PROTECT, null=True)  # null: of the zone as a whole
-    kind = models.TextField(choices=Kind)
+    kind = models.TextField(choices=[(kind, kind) for kind in KINDS])
     value = models.BigIntegerField()
     reached_at = models.DateTimeField(
         null=True, db_comment="since when it is used up; null: it is not, or nobody looks"
@@ -121,17 +113,7 @@ class Quota(models.Model):
                 fields=["zone", "client", "kind"], nulls_distinct=False, name="quotas_by_kind"
             ),
             models.CheckConstraint(
-                condition=models.Q(
-                    kind__in=[
-                        "events_per_s",
-                        "stored_bytes",
-                        "sockets",
-                        "registrations",
-                        "endpoints",
-                        "backlog_events",
-                        "backlog_bytes",
-                    ]
-                ),
+                condition=models.Q(kind__in=[*KINDS]),
                 name="quotas_kind",
             ),
         )

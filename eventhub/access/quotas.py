@@ -21,6 +21,7 @@ Kind = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 OF_ZONES: tuple[Kind, ...] = ("stored_bytes",)  # that a single client cannot have
+OF_CLIENTS = tuple(kind for kind in KINDS if kind not in OF_ZONES)
 
 
 class EmitRates(NamedTuple):

@@ -37,6 +37,7 @@ EMIT_WAIT_S_MAX = 2.0  # then the answer is 429 or 503: a queue of seconds helps
 QUOTA_CHECK_INTERVAL_S = 1.0  # between two looks at who has reached a quota ...
 QUOTA_CHECK_SHARE = 20.0  # ... with pauses of at least this many times what the last one took
 QUOTA_SHARE_BELOW = 0.95  # of a quota: below it, a reached one is no longer reached
+QUOTA_REACHED_S_MIN = 5.0  # then that is announced: small quotas are reached and left all the time
 STORED_BYTES_QUOTA_MIN = 1024 * 1024  # a few segments
 # tokens of a quota of events per second that a process takes in advance, as seconds at its rate
 EMIT_RATE_LEASE_S = 0.1
@@ -448,7 +449,7 @@ CALLBACK_REPAIR_INTERVAL_S = 30.0
 CALLBACK_REPAIR_DELIVERIES_MAX = 1_000  # of one endpoint in one such search
 CALLBACK_CIRCUIT_FAILURES = 5  # in a row; then the circuit of the endpoint opens ...
 CALLBACK_CIRCUIT_S_BASE = 1.0  # ... for half of this to all of it, then for twice as long ...
-# ... up to this: some 20 requests in the first hour of an outage, 12 in each later one
+# ... up to this: some 30 requests in the first hour of an outage, 16 in each later one
 CALLBACK_CIRCUIT_S_MAX = 300.0
 CALLBACK_PROBE_S = CALLBACK_CLAIM_S  # the one request meanwhile: an attempt, and its result written
 # between two announcements of an endpoint's circuit, which may open and close all the time

@@ -159,7 +159,7 @@ class Log:
             self.on_write_refused()
             raise
         if self._recent:
-            self._advance_recent(appended[-1])
+            self._advance_recent(appended)
         return appended
 
     async def _read_history(self) -> str:
@@ -220,12 +220,15 @@ class Log:
             self._recent.clear()
         self._recent[stream_id] = head
 
-    def _advance_recent(self, appended: Appended) -> None:
-        """Note an event that this process appended, so that no refusal names an earlier one."""
-        recent = self._recent.get(appended.stream_id)
-        if recent and not appended.duplicate:
-            cursor = Cursor(appended.segment, appended.sequence)
-            self._recent[appended.stream_id] = recent._replace(cursor=cursor)
+    def _advance_recent(self, appended: Sequence[Appended]) -> None:
+        """Note the events of a request that this process appended, so that no refusal names an
+        earlier one.
+        """
+        for each in appended:
+            recent = self._recent.get(each.stream_id)
+            if recent and not each.duplicate:
+                cursor = Cursor(each.segment, each.sequence)
+                self._recent[each.stream_id] = recent._replace(cursor=cursor)
 
     def _end_head(self, stream_id: int, done: "asyncio.Future[Cursor]") -> None:
         del self._heads[stream_id]

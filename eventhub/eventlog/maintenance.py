@@ -200,11 +200,12 @@ class Maintenance:
             await expire_producers(connection)
             await clear_old_digests(connection)
             self._sweep_at_s = self._clock.monotonic_s() + limits.PRODUCER_SWEEP_INTERVAL_S
+        await self._hooks.check_quotas(connection)  # last: no drop of segments waits for it
         return False
 
     async def _measure(self, connection: Connection, leads: bool) -> bool:
-        """Measure the storage, and who has reached a quota. Without a quota of the hub and a disk
-        only the leader measures, for the metrics.
+        """Measure the storage. Without a quota and a disk only the leader measures, for the
+        metrics.
         """
         before = self._unmeasured
         found = await (await scalars(connection).execute(SQL["quota"])).fetchone()
@@ -224,7 +225,6 @@ class Maintenance:
         if leads:
             metrics.STORAGE_USED_BYTES.set(used)
             metrics.STORAGE_QUOTA_BYTES.set(quota or 0)
-            await self._hooks.check_quotas(connection)
         return False
 
     async def _free_space(self, connection: Connection, now_us: int) -> None:

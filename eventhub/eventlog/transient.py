@@ -74,6 +74,7 @@ class Transient:
         self._redis = _client(url) if url else None
         self._read_history = read_history
         self._history = ""
+        self._learning: asyncio.Future[str] | None = None
         self.rings = Rings(shares, self._head, self._poll_soon)
         self._received: set[int] = set()  # streams with announced events that are not read yet
         self._some_received = asyncio.Event()
@@ -121,13 +122,24 @@ class Transient:
         found = await call([history, 0])
         if found != OTHER_HISTORY:
             return found
+        if self._learning is not None:  # it began before the refusal
+            await asyncio.wait([self._learning])
         return await call([await self._learn_history(), 1])
 
     async def _learn_history(self) -> str:
-        self._history = await self._read_history()
+        """Read the history; callers at the same time share one read."""
+        if self._learning is None:
+            self._learning = asyncio.ensure_future(self._read_history())
+            self._learning.add_done_callback(self._end_learning)
+        self._history = await asyncio.shield(self._learning)
         if not self._history:
             raise TransientUnavailable("The database was started just now; try again.")
         return self._history
+
+    def _end_learning(self, done: "asyncio.Future[str]") -> None:
+        self._learning = None
+        if not done.cancelled():
+            done.exception()  # retrieved here, because its callers may be cancelled
 
     def forget_history(self) -> None:
         """Read the history again at the next call: the database server was started."""

@@ -20,8 +20,8 @@ from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.http.messages import Peer
 from eventhub.types.registry import ZoneHierarchy
 from registrations.explain.dry_run_request import DryRunOptions, EventRange
-from registrations.explain.slots import TimeSlice
 from registrations.explain.tally import CountsJson, Tally, TallyJson
+from registrations.explain.time_slice import TimeSlice
 from registrations.filters.evaluate import holds
 from registrations.filters.printed import printed
 

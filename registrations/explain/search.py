@@ -33,8 +33,8 @@ from registrations.explain.nearest import (
     failed_json,
     miss_of,
 )
-from registrations.explain.slots import TimeSlice
 from registrations.explain.statements import ExplainScope, read_registrations_naming, read_statuses
+from registrations.explain.time_slice import TimeSlice
 from registrations.filter_source import stored_filter
 from registrations.filters.evaluate import TypeHierarchy
 

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import WebSocket, expect
 
 from tests.browser.desk import Desk

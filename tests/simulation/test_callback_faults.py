@@ -75,10 +75,10 @@ async def test_at_rest_every_endpoint_has_exactly_the_expected_deliveries(
     assert world.registrar.counts["POST 201"] > 0
 
 
-async def test_sick_receivers_got_everything_when_they_were_well(world: CallbackWorld) -> None:
+async def test_sick_receivers_accepted_events_when_they_were_well(world: CallbackWorld) -> None:
     taken = {key[0] for key in world.arrivals.taken}
     assert taken >= world.sick.ids.keys()
-    assert world.arrivals.answers.keys() >= {200, 0, 301, 429, 500}
+    assert world.arrivals.answers.keys() >= {301, 429}  # which only they answer
     assert any(one.sick > 0 for one in world.sampler.depths)
 
 

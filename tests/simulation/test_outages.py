@@ -82,7 +82,7 @@ async def test_a_drained_backlog_leaves_no_space_used_when_its_partitions_are_re
 
 
 @MODULE
-async def test_the_clock_moves_what_is_due_and_nothing_that_lives(scene: Scene) -> None:
+async def test_the_clock_moves_and_nothing_that_lives_is_silent(scene: Scene) -> None:
     """An hour passes; no worker, forwarder or lease has ended by it."""
     alive = (
         "SELECT (SELECT array_agg(id ORDER BY id) FROM callback_workers),"
@@ -95,6 +95,14 @@ async def test_the_clock_moves_what_is_due_and_nothing_that_lives(scene: Scene) 
     [(later,)] = await scene.hub.rows("SELECT now()")
     assert (later - now).total_seconds() == pytest.approx(3_600, abs=30)
     assert await scene.hub.rows(alive) == before
+    silent = (
+        "SELECT (SELECT count(*) FROM callback_workers"
+        " WHERE last_seen_at < now() - interval '30 s'),"
+        " (SELECT count(*) FROM forwarders WHERE last_seen_at < now() - interval '30 s'),"
+        " (SELECT count(*) FROM forwarding WHERE expires_at BETWEEN now() - interval '2 h'"
+        " AND now() - interval '30 s')"
+    )
+    assert await scene.hub.rows(silent) == [(0, 0, 0)]
 
 
 def test_the_judge_of_a_recovery_detects_what_is_not_reported() -> None:

@@ -26,6 +26,8 @@ BEGIN
     IF FOUND THEN
         UPDATE socket_counts SET sockets = in_sockets - 1
          WHERE zone_id = in_zone AND client_id = in_client AND process_id = in_process;
+        DELETE FROM socket_counts
+         WHERE zone_id = in_zone AND client_id = in_client AND process_id = in_process AND sockets = 0;
     END IF;
     RETURN NEXT;
 END

@@ -16,13 +16,13 @@ class Migration(migrations.Migration):
             name="kind",
             field=TextField(
                 choices=[
-                    ("events_per_s", "Events Per S"),
-                    ("stored_bytes", "Stored Bytes"),
-                    ("sockets", "Sockets"),
-                    ("registrations", "Registrations"),
-                    ("endpoints", "Endpoints"),
-                    ("backlog_events", "Backlog Events"),
-                    ("backlog_bytes", "Backlog Bytes"),
+                    ("events_per_s", "events_per_s"),
+                    ("stored_bytes", "stored_bytes"),
+                    ("sockets", "sockets"),
+                    ("registrations", "registrations"),
+                    ("endpoints", "endpoints"),
+                    ("backlog_events", "backlog_events"),
+                    ("backlog_bytes", "backlog_bytes"),
                 ]
             ),
         ),

@@ -20,7 +20,7 @@ export const TIMES: readonly Unit[] = [
   { label: "minutes", size: 60 },
   { label: "seconds", size: 1 },
 ];
-export const EVENTS: readonly Unit[] = [{ label: "events", size: 1 }];
+export const COUNT: readonly Unit[] = [{ label: "", size: 1 }]; // a single unit is not shown
 
 interface Props {
   label: string;

@@ -10,8 +10,8 @@ import aiohttp
 from tests.acceptance.eventhub.access.test_tenant_limits import announced_at_last, set_quotas
 from tests.live import LiveHub, LiveZone
 
-TAKES_EFFECT_S = 3.0
-LOST_S = 15.0  # until the places of a killed process are free
+TAKES_EFFECT_S = 30.0
+LOST_S = 60.0  # until the places of a killed process are free
 POLL = "/v1/streams/orders/events?from=now&timeout=20"
 
 

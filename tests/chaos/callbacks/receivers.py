@@ -20,7 +20,7 @@ RETRY_SCHEDULE = [1, 2, 4, 8, 16, *[30] * 25]  # longer than a run, without the 
 
 class Endpoint(NamedTuple):
     """An endpoint at the sink. `changing`: changed registrations may name it; `url`: where it is
-    instead; `fields`: further fields of it.
+    instead.
     """
 
     ordered: bool = False
@@ -29,16 +29,14 @@ class Endpoint(NamedTuple):
     order_by: str = ""  # an attribute
     retry_schedule: Sequence[int] | None = RETRY_SCHEDULE
     url: str = ""
-    fields: Mapping[str, Any] = {}
 
 
 class SinkProcess:
-    """The sink's process; `close` ends it and waits. `port` 0: a free one."""
+    """The sink's process; `close` ends it and waits."""
 
-    def __init__(self, file: Path, seed: int, port: int = 0) -> None:
+    def __init__(self, file: Path, seed: int) -> None:
         self.file = file
         words = ["-m", "tests.chaos.callbacks.sink", str(file), "--seed", str(seed)]
-        words += ["--port", str(port)]
         self.process = subprocess.Popen(
             [sys.executable, *words], cwd=HOME, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -77,15 +75,6 @@ async def create_endpoints(
     http: aiohttp.ClientSession, url: str, sink_url: str, endpoints: Mapping[str, Endpoint]
 ) -> dict[str, int]:
     """Create endpoints at the sink, which gets their secrets and moods. Return their ids."""
-    ids, known = await create_unknown(http, url, sink_url, endpoints)
-    await teach(http, sink_url, known)
-    return ids
-
-
-async def create_unknown(
-    http: aiohttp.ClientSession, url: str, sink_url: str, endpoints: Mapping[str, Endpoint]
-) -> tuple[dict[str, int], dict[str, Any]]:
-    """Create endpoints whose sink need not run yet. Return their ids, and what `teach` tells it."""
     ids: dict[str, int] = {}
     known: dict[str, Any] = {}
     for name, endpoint in endpoints.items():
@@ -94,7 +83,6 @@ async def create_unknown(
             "ordered": endpoint.ordered,
             "order_by": endpoint.order_by,
             "retry_schedule": endpoint.retry_schedule,
-            **endpoint.fields,
         }
         made = await ask(http, "POST", f"{url}/v1/endpoints", body)
         ids[name] = made["id"]
@@ -103,7 +91,8 @@ async def create_unknown(
             "mood": endpoint.mood._asdict(),
             "order_by": endpoint.order_by,
         }
-    return ids, known
+    await teach(http, sink_url, known)
+    return ids
 
 
 async def teach(http: aiohttp.ClientSession, sink_url: str, known: Mapping[str, Any]) -> None:

@@ -49,7 +49,6 @@ class SickReceivers:
     def __init__(self, hub: HubUnderTest, sink: SinkProcess, http: aiohttp.ClientSession) -> None:
         self.ids: dict[str, int] = {}
         self.registrations: list[int] = []
-        self.away_s = AWAY_S
         self._hub = hub
         self._sink = sink
         self._http = http
@@ -99,7 +98,7 @@ class SickReceivers:
         """Let the absent receiver be away and come back, until cancelled."""
         while True:
             await self._sink.switch(self._http, away=True)
-            await asyncio.sleep(self.away_s)
+            await asyncio.sleep(AWAY_S)
             await self._sink.switch(self._http, away=False)
             await asyncio.sleep(BACK_S)
 

@@ -204,13 +204,13 @@ def content_wrong(found: dict[str, Any]) -> str:
     return f"{', '.join(wrong)} of {attributes['name']}" if wrong else ""
 
 
-async def serve(file: IO[bytes], seed: int, port: int) -> None:
+async def serve(file: IO[bytes], seed: int) -> None:
     arrival_file = ArrivalFile(file)
     sink = Sink(arrival_file, seed)
     server = web.Server(sink.handle, access_log=None, keepalive_timeout=75)
     runner = web.ServerRunner(server, shutdown_timeout=1.0)  # some receivers never answer
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", port, backlog=1024, reuse_address=True)
+    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024, reuse_address=True)
     await site.start()
     await sink.absence.begin(runner)
     print(runner.addresses[0][1], sink.absence.port, flush=True)
@@ -223,10 +223,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.callbacks.sink")
     parser.add_argument("file", type=Path)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--port", type=int, default=0, help="by default a free one")
     options = parser.parse_args()
     with options.file.open("ab", buffering=0) as file:
-        asyncio.run(serve(file, options.seed, options.port))
+        asyncio.run(serve(file, options.seed))
 
 
 if __name__ == "__main__":

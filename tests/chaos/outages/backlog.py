@@ -31,7 +31,6 @@ SIZE_NOISE_BYTES = 1024 * 1024  # some pages of each table and index
 STILL_S = 120.0
 RETIRED_AFTER_S = 31 * 86_400.0  # deliveries and attempts are retained for 30 days
 RETIRE_S = 300.0
-RETIRING_S = 5.0  # one run of the task
 TABLES = ("deliveries", "attempts", "lanes", "circuits", "callback_workers")
 SIZES: LiteralString = """
     SELECT t.name, COALESCE(sum(pg_total_relation_size(c.oid)), 0)::bigint
@@ -227,12 +226,22 @@ async def _retire(scene: Scene) -> None:
         [(current,)] = await scene.hub.rows("SELECT current_partition FROM log_state")
         return bool(current > partition)
 
-    await until_true(advanced, "a new partition to be in use", RETIRE_S)
-    for _ in range(2):
+    async def sealed() -> bool:
+        await asyncio.sleep(0.5)
+        [(left,)] = await scene.hub.rows(
+            "SELECT count(*) FROM segments WHERE partition_id = %s AND sealed_at IS NULL", partition
+        )
+        return bool(left == 0)
+
+    async def a_month_later() -> None:
         await asyncio.to_thread(scene.clock.advance, RETIRED_AFTER_S)
         done = await asyncio.to_thread(scene.hub.celery, "call", "delivery.retire")
         done.check_returncode()
-        await asyncio.sleep(RETIRING_S)
+
+    await until_true(advanced, "a new partition to be in use", RETIRE_S)
+    await a_month_later()
+    await until_true(sealed, "the segments to be sealed", RETIRE_S)
+    await a_month_later()
 
     async def retired() -> bool:
         await asyncio.sleep(0.5)

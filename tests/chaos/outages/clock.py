@@ -8,7 +8,7 @@ no worker seems dead because a test let an hour pass.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, LiteralString, NamedTuple
 
 import psycopg
@@ -106,8 +106,9 @@ DUE: LiteralString = """
          WHERE e.id = ANY (%(endpoints)s) AND e.enabled
     ), next AS (
         SELECT state = 'half_open' OR claimed AS busy,
-               CASE WHEN state = 'open' AND due_at IS NOT NULL THEN greatest(due_at, retry_at)
-                    ELSE due_at END AS at
+               -- a circuit is probed when its pause is over, also if nothing is due; no receiver
+               -- of these runs answers with a Retry-After
+               CASE WHEN state = 'open' AND due_at IS NOT NULL THEN retry_at ELSE due_at END AS at
           FROM one
     )
     SELECT COALESCE(bool_or(busy OR at <= now()), false) AS is_due,
@@ -204,13 +205,12 @@ class DatabaseClock:
 
 class Hours(NamedTuple):
     """How time passes: for these endpoints, from one due time to the next but at least `step_s` at
-    once. `each` is awaited after each step.
+    once.
     """
 
     clock: DatabaseClock
     endpoints: Sequence[int]
     step_s: float = 0.0
-    each: Callable[[], Awaitable[None]] | None = None
 
     async def settle(self) -> Due:
         """Wait until the workers have done all that is due. Raise NeverCame."""
@@ -235,5 +235,3 @@ class Hours(NamedTuple):
             due_s = left_s if found.next_s is None else found.next_s + 0.001
             step_s = min(left_s, max(due_s, self.step_s))
             await asyncio.to_thread(self.clock.advance, step_s)
-            if self.each is not None:
-                await self.each()

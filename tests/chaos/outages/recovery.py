@@ -16,7 +16,7 @@ from tests.chaos.until import until_true
 RATE = 1_000
 RUN_S = 300.0
 ANNOUNCED_S = 660.0  # of the driven clock: later losses are announced every ten minutes
-NOTICED_S = 10.0
+NOTICED_S = 60.0
 ENDED = ("completed", "cancelled", "failed")
 
 

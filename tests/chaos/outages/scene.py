@@ -22,10 +22,10 @@ from tests.chaos.callbacks.receivers import (
     create_endpoints,
     teach,
 )
+from tests.chaos.callbacks.samples import p99_of
 from tests.chaos.callbacks.sink import Mood
 from tests.chaos.emitters import PERSISTENCE_S, Clock, Emitter, Habit, Target
 from tests.chaos.events import Name, event_of
-from tests.chaos.figures import percentile
 from tests.chaos.hub import Crew, HubUnderTest
 from tests.chaos.journal import Journal
 from tests.chaos.outages.clock import DatabaseClock
@@ -241,11 +241,7 @@ class Scene:
         endpoint with steady traffic, of events that were emitted in an interval.
         """
         names = [n for p in self.places.values() if p.tenant.rate for n in p.ids]
-        found: dict[str, list[float]] = {name: [] for name in names}
-        for landing in self.arrivals.landings:
-            if landing.endpoint in found and since <= landing.tried_at < until:
-                found[landing.endpoint].append(landing.at - landing.tried_at)
-        return {name: percentile(seconds, 0.99) for name, seconds in found.items()}
+        return p99_of(self.arrivals, names, since, until)
 
 
 async def emit(http: aiohttp.ClientSession, url: str, events: list[dict[str, Any]]) -> None:

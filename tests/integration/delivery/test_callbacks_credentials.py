@@ -293,7 +293,7 @@ async def test_a_token_url_that_hangs_is_a_stored_failure(
         endpoint = world.endpoint(sink.url)
         world.credentials(endpoint, "authentication", oauth2(token_url))
         world.deliver(world.events(1), endpoint)
-        await until(lambda: len(world.outcomes(endpoint)) == 1, 5)
+        await until(lambda: len(world.outcomes(endpoint)) == 1)
     [(error,)] = world.sql("SELECT error FROM endpoint_tokens WHERE endpoint_id = %s", endpoint)
     assert token_url.url in error
 

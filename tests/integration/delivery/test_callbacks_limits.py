@@ -85,14 +85,14 @@ async def test_a_batch_is_one_request_of_the_concurrency(world: CallbacksWorld) 
         if arrived == 6:
             all_arrived.set()
         elif arrived <= 2:
-            await asyncio.wait_for(all_arrived.wait(), 10)
+            await asyncio.wait_for(all_arrived.wait(), 60)
         return OK
 
     async with receiver(hangs) as sink:
         endpoint = world.endpoint(sink.url, batch_events_max=10, concurrency=3)
         world.deliver(world.events(60), endpoint)
         async with draining(world):
-            await until(lambda: world.states(endpoint) == ["delivered"] * 60, 9)
+            await until(lambda: world.states(endpoint) == ["delivered"] * 60)
     assert len(sink.posted) == 6
 
 

@@ -170,9 +170,9 @@ async def test_an_event_removed_between_claim_and_post_is_posted(
     assert [row[0] for row in world.sql(TABLES, group, group)] == [f"deliveries_p{group}"]
     endpoint = claims.CallbackEndpoint(7, "https://example.org/", 0, "v1", 1, "default", "native")
     loader = Loader(Keyring(("key",)), SystemClock())
-    [(body, *_)] = await loader.load(connection, [claimed], {7: endpoint})
-    [loaded] = await loader.load_groups(connection, [together], {7: endpoint})  # as for a batch
-    for found in (body, *loaded.bodies):
+    [single] = await loader.load(connection, [claimed], {7: endpoint})
+    [loaded] = await loader.load(connection, [together], {7: endpoint})  # as for a batch
+    for found in (*single.bodies, *loaded.bodies):
         assert found is not None
         posted = json.loads(found.content([1]).body)
         assert (posted["sequence"], posted["event"]["type"]) == (2, "between")

@@ -156,9 +156,14 @@ async def test_a_disabled_endpoint_is_announced_once(
     endpoint = register(zone, NEW)["endpoint"]
     assert await statements.disable(connection, endpoint, "gone")
     last = call(zone, "GET", "/v1/streams/system")["last"]
-    event = call(zone, "GET", f"/v1/streams/system/events/{last}")
-    assert event["type"] == "endpoint.disabled"
+    changed, event = (
+        call(zone, "GET", f"/v1/streams/system/events/{number}") for number in (last - 1, last)
+    )
     expected = {"zone": zone.name, "client": "tester", "endpoint": endpoint, "reason": "gone"}
+    assert changed["type"] == "endpoint.changed"
+    fields = {"ordered": False, "order_by": "", "format": "native", "enabled": False}
+    assert changed["attributes"] == {**expected, **fields}
+    assert event["type"] == "endpoint.disabled"
     assert event["attributes"] == {**event["attributes"], **expected}
     assert not await statements.disable(connection, endpoint, "gone")
     shown = call(zone, "GET", f"/v1/endpoints/{endpoint}")

@@ -37,8 +37,12 @@ def held_up(
         blocker.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE".encode())
         try:
             reading = pool.submit(Inputs, world.url, tmp_path / "in", place, **scope)
-            waits = f"SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = '{table}'"
-            while not world.sql(f"{waits}::regclass")[0][0]:
+            waits = (
+                "SELECT count(*) FROM pg_locks"
+                f" WHERE NOT granted AND relation = '{table}'::regclass"
+                " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+            )
+            while not world.sql(waits)[0][0]:
                 assert not reading.done()
             yield reading
         finally:

@@ -35,7 +35,7 @@ export function DeadLetterList({ zone, filter, onOpen }: Props) {
       empty={
         <Empty
           title={`No ${stateText(state)} deliveries`}
-          about="A delivery becomes a dead letter when its retry schedule ends without a success. Dead letters are grouped here by endpoint and by the cause of the last failure."
+          about="A delivery becomes a dead letter when its retry schedule ends without a success, or when an open circuit has withheld it for as long. Dead letters are grouped by endpoint and cause."
         />
       }
     />

@@ -73,7 +73,7 @@ function ExampleForm({ zone, send }: { zone: string; send: ReturnType<typeof use
       onSubmit={submit}
     >
       <Text size="sm" c="dimmed">
-        A worker posts the event, signed, with the headers and checks of any callback. Only this endpoint gets it: no registration matches it.
+        A worker posts the event, signed, with the headers and checks of any callback. No other endpoint gets it.
       </Text>
       {types.length > 0 && (
         <Select

@@ -44,17 +44,9 @@ export interface DeliveryFilter {
 }
 
 /** Removes the fields that do not apply to one event. */
-export const UNSELECTED = {
-  client: undefined,
-  outcome: undefined,
-  status: undefined,
-  type: undefined,
-  event: undefined,
-  since: undefined,
-  until: undefined,
-} satisfies Partial<DeliveryFilter>;
+export const UNSELECTED = Object.fromEntries(SELECTING.map((name) => [name, undefined])) as Record<(typeof SELECTING)[number], undefined>;
 /** Removes every field. */
-export const CLEARED = { ...UNSELECTED, endpoint: undefined, stream: undefined, sequence: undefined, state: undefined } satisfies DeliveryFilter;
+export const CLEARED = { ...UNSELECTED, endpoint: undefined, stream: undefined, sequence: undefined, state: undefined } satisfies Record<keyof DeliveryFilter, undefined>;
 
 /** Whether the filter decides what is examined: an endpoint, a stream, or a state of all endpoints. */
 export function isWhole({ endpoint, stream, state }: DeliveryFilter): boolean {

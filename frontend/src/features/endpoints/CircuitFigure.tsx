@@ -11,22 +11,22 @@ import classes from "./CircuitFigure.module.css";
 import type { Endpoint } from "./endpoints";
 
 const STEPS = [
-  { state: "closed", label: "Closed", tone: "good", about: "Deliveries are sent." },
+  { state: "closed", label: "Closed", tone: "good", badge: "ok", about: "Deliveries are sent." },
   {
     state: "open",
     label: "Open",
     tone: "bad",
+    badge: "failing",
     about: "The endpoint failed several times in a row. Nothing is sent until the next probe; deliveries wait.",
   },
   {
     state: "half_open",
     label: "Half-open",
     tone: "slow",
+    badge: "degraded",
     about: "One request, the probe, is under way. If it succeeds, the circuit closes and deliveries continue.",
   },
 ] as const;
-
-const BADGES = { closed: "ok", open: "failing", half_open: "degraded" } as const;
 
 /** The circuit breaker of an endpoint: its three states with the present one marked, and since when. */
 export function CircuitFigure({ endpoint: { circuit } }: { endpoint: Endpoint }) {
@@ -67,14 +67,14 @@ export function CircuitFigure({ endpoint: { circuit } }: { endpoint: Endpoint })
 /** The state of the circuit breaker as a badge. */
 export function CircuitState({ state }: { state: Endpoint["circuit"]["state"] }) {
   const step = STEPS.find((one) => one.state === state);
-  return <State state={BADGES[state]} label={step?.label.toLowerCase() ?? state} />;
+  return step && <State state={step.badge} label={step.label.toLowerCase()} />;
 }
 
-/** The time of the next probe; once it has come, the probe waits for a delivery that is due. */
+/** The time of the next probe, which is sent if a delivery is pending. */
 function NextProbe({ at }: { at: string }) {
   return (
     <>
-      <Moment at={at} />, when a delivery is due
+      <Moment at={at} />, if a delivery is pending
     </>
   );
 }

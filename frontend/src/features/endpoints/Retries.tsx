@@ -58,7 +58,7 @@ function RetriesForm({ endpoint, ...form }: Editing) {
         </SimpleGrid>
         <AmountInput
           label="Disable after"
-          description="Seconds of failures without a success. Empty: 5 days. 0: never."
+          description="Time of failures without a success. Empty: 5 days. 0: never."
           units={TIMES}
           required
           value={limits.disable_after_s}

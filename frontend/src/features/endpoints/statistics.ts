@@ -6,8 +6,8 @@ import { whole } from "../../parts/text";
 
 export type Statistics = components["schemas"]["EndpointStatistics"];
 export type Point = Statistics["points"][number];
-export type Counts = Statistics["total"];
-export type Step = Statistics["step"];
+type Counts = Statistics["total"];
+type Step = Statistics["step"];
 
 export const STEPS = [
   { value: "minute", label: "Last hour", every: "minute", interval_ms: 5_000 },

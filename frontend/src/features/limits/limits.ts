@@ -2,10 +2,10 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { api, done } from "../../api/client";
 import type { components } from "../../api/schema";
-import { BYTES, type Unit } from "../../parts/AmountInput";
+import { BYTES, COUNT, type Unit } from "../../parts/AmountInput";
 import { bytes, whole } from "../../parts/text";
 
-export type Kind = keyof components["schemas"]["ZoneLimits"];
+type Kind = keyof components["schemas"]["ZoneLimits"];
 export type Limit = components["schemas"]["Limit"];
 export type Limits = Partial<Record<Kind, Limit>>;
 export type Quotas = Partial<Record<Kind, number | null>>;
@@ -20,16 +20,14 @@ export interface Bounded {
 
 const INTERVAL_MS = 2_000;
 
-const one = (label: string): readonly Unit[] => [{ label, size: 1 }];
-
 /** All kinds, in the order in which they are shown. */
 export const BOUNDED: readonly Bounded[] = [
-  { kind: "events_per_s", label: "Events per second", beyond: "emits are refused (429)", units: one("events") },
+  { kind: "events_per_s", label: "Events per second", beyond: "emits are refused (429)", units: COUNT },
   { kind: "stored_bytes", label: "Stored bytes", beyond: "emits are refused (507)", units: BYTES },
-  { kind: "sockets", label: "Sockets", beyond: "connections are refused (429)", units: one("sockets") },
-  { kind: "registrations", label: "Registrations", beyond: "new ones are refused (409)", units: one("registrations") },
-  { kind: "endpoints", label: "Endpoints", beyond: "new ones are refused (409)", units: one("endpoints") },
-  { kind: "backlog_events", label: "Pending deliveries", beyond: "the oldest are dropped", units: one("deliveries") },
+  { kind: "sockets", label: "Sockets", beyond: "connections are refused (429)", units: COUNT },
+  { kind: "registrations", label: "Registrations", beyond: "new ones are refused (409)", units: COUNT },
+  { kind: "endpoints", label: "Endpoints", beyond: "new ones are refused (409)", units: COUNT },
+  { kind: "backlog_events", label: "Pending deliveries", beyond: "the oldest are dropped", units: COUNT },
   { kind: "backlog_bytes", label: "Bytes of pending deliveries", beyond: "the oldest are dropped", units: BYTES },
 ];
 

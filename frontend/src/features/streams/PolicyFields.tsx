@@ -1,7 +1,7 @@
 import { Radio, Select, SimpleGrid, Stack, Switch, TextInput } from "@mantine/core";
 
 import { errorAt } from "../../api/problem";
-import { AmountInput, BYTES, EVENTS, TIMES } from "../../parts/AmountInput";
+import { AmountInput, BYTES, COUNT, TIMES } from "../../parts/AmountInput";
 import { Section } from "../../parts/Section";
 import { MatchingFields } from "./MatchingFields";
 import type { Policy } from "./streams";
@@ -95,7 +95,7 @@ export function RetentionFields({ policy, error, onChange }: Omit<Props, "isNew"
       <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="md">
         <AmountInput label="Age" description="Since the segment was sealed." units={TIMES} value={policy.retain_age_s} onChange={(value) => onChange({ retain_age_s: value })} error={errorAt(error, "retain_age_s")} />
         <AmountInput label="Size" description="Of all its segments." units={BYTES} value={policy.retain_bytes} onChange={(value) => onChange({ retain_bytes: value })} error={errorAt(error, "retain_bytes")} />
-        <AmountInput label="Count" description="Events in all." units={EVENTS} value={policy.retain_events} onChange={(value) => onChange({ retain_events: value })} error={errorAt(error, "retain_events")} />
+        <AmountInput label="Count" description="Events in all." units={COUNT} value={policy.retain_events} onChange={(value) => onChange({ retain_events: value })} error={errorAt(error, "retain_events")} />
       </SimpleGrid>
       {stored && (
         <>
@@ -136,7 +136,7 @@ function SegmentFields({ policy, error, onChange }: Props) {
   return (
     <Section title="Segments" about="A segment is sealed, and the next one opened, at the first of these limits.">
       <SimpleGrid cols={{ base: 1, sm: 3 }} spacing="md">
-        <AmountInput required label="Events" description="In one segment." units={EVENTS} value={policy.segment_events_max} onChange={(value) => onChange({ segment_events_max: value ?? undefined })} error={errorAt(error, "segment_events_max")} />
+        <AmountInput required label="Events" description="In one segment." units={COUNT} value={policy.segment_events_max} onChange={(value) => onChange({ segment_events_max: value ?? undefined })} error={errorAt(error, "segment_events_max")} />
         <AmountInput required label="Bytes" description="In one segment." units={BYTES} value={policy.segment_bytes_max} onChange={(value) => onChange({ segment_bytes_max: value ?? undefined })} error={errorAt(error, "segment_bytes_max")} />
         {stored && (
           <AmountInput label="Time" description="Since it was opened." units={TIMES} value={policy.segment_age_s_max} onChange={(value) => onChange({ segment_age_s_max: value })} error={errorAt(error, "segment_age_s_max")} />

@@ -1,12 +1,10 @@
-import "uplot/dist/uPlot.min.css";
-
-import { useComputedColorScheme } from "@mantine/core";
-import { useEffect, useRef, useState } from "react";
-import uPlot from "uplot";
+import { useCallback, useMemo, useState } from "react";
+import type { AlignedData } from "uplot";
 
 import classes from "./Bars.module.css";
 import { barOptions } from "./chartOptions";
 import { Legend } from "./Legend";
+import { usePlot } from "./usePlot";
 
 const HEIGHT = 180;
 
@@ -23,29 +21,14 @@ interface Props {
 
 /** Counts over time, a bar for each span. */
 export function Bars({ times, width, values, marked, legend, reading, label, onChoose }: Props) {
-  const frame = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot>(null);
-  const scheme = useComputedColorScheme();
   const [at, setAt] = useState<number | null>(null);
   const marks = marked !== undefined;
-
-  useEffect(() => {
-    const host = frame.current;
-    if (host === null) return;
-    const drawn = new uPlot({ ...barOptions(host, width, marks, setAt), width: host.clientWidth, height: HEIGHT }, marks ? [[], [], []] : [[], []], host);
-    plot.current = drawn;
-    const watching = new ResizeObserver(() => drawn.setSize({ width: host.clientWidth, height: HEIGHT }));
-    watching.observe(host);
-    return () => {
-      watching.disconnect();
-      drawn.destroy();
-    };
-  }, [width, marks, scheme]);
-
-  useEffect(() => {
-    const rest = marked === undefined ? [values] : [values, values.map((value, index) => value - (marked[index] ?? 0))];
-    plot.current?.setData([times, ...rest]);
-  }, [times, values, marked, width, scheme]);
+  const options = useCallback((host: Element) => barOptions(host, width, marks, setAt), [width, marks]);
+  const data = useMemo((): AlignedData => {
+    if (marked === undefined) return [times, values];
+    return [times, values, values.map((value, index) => value - (marked[index] ?? 0))];
+  }, [times, values, marked]);
+  const frame = usePlot(options, data, HEIGHT);
 
   return (
     <div>

@@ -1,11 +1,9 @@
-import "uplot/dist/uPlot.min.css";
-
-import { useComputedColorScheme } from "@mantine/core";
-import { useEffect, useRef } from "react";
-import uPlot from "uplot";
+import { useCallback, useMemo } from "react";
+import type { AlignedData } from "uplot";
 
 import classes from "./Chart.module.css";
 import { chartOptions, type Unit } from "./chartOptions";
+import { usePlot } from "./usePlot";
 
 const HEIGHT = 200;
 
@@ -20,30 +18,11 @@ interface Props {
 
 /** A line over time, drawn again when its values, its width or the colours change. */
 export function Chart({ times, values, bounds, format, scale = "decimal", label }: Props) {
-  const frame = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot>(null);
-  const scheme = useComputedColorScheme();
   const latest = values.at(-1);
   const bounded = bounds !== undefined;
-
-  useEffect(() => {
-    const host = frame.current;
-    if (host === null) return;
-    const options = chartOptions(host, { format, label, bounded, scale });
-    const drawn = new uPlot({ ...options, width: host.clientWidth, height: HEIGHT }, bounded ? [[], [], []] : [[], []], host);
-    plot.current = drawn;
-    const watching = new ResizeObserver(() => drawn.setSize({ width: host.clientWidth, height: HEIGHT }));
-    watching.observe(host);
-    return () => {
-      watching.disconnect();
-      drawn.destroy();
-    };
-  }, [bounded, format, label, scale, scheme]);
-
-  useEffect(
-    () => plot.current?.setData(bounds === undefined ? [times, values] : [times, values, bounds]),
-    [times, values, bounds, scheme],
-  );
+  const options = useCallback((host: Element) => chartOptions(host, { format, label, bounded, scale }), [bounded, format, label, scale]);
+  const data = useMemo((): AlignedData => (bounds === undefined ? [times, values] : [times, values, bounds]), [times, values, bounds]);
+  const frame = usePlot(options, data, HEIGHT);
 
   return (
     <div

@@ -1,12 +1,10 @@
-import "uplot/dist/uPlot.min.css";
-
-import { useComputedColorScheme } from "@mantine/core";
-import { useEffect, useRef, useState } from "react";
-import uPlot from "uplot";
+import { useCallback, useMemo, useState } from "react";
+import type { AlignedData } from "uplot";
 
 import classes from "./Bars.module.css";
 import { lineOptions } from "./chartOptions";
 import { Legend } from "./Legend";
+import { usePlot } from "./usePlot";
 
 const HEIGHT = 180;
 const COLOURS = ["--chart-line", "--chart-second", "--chart-bound"] as const; // of the lines, in their order
@@ -22,31 +20,11 @@ interface Props {
 
 /** Lines over time on a logarithmic scale, with a legend. */
 export function Lines({ times, width, lines, format, reading, label }: Props) {
-  const frame = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot>(null);
-  const scheme = useComputedColorScheme();
   const [at, setAt] = useState<number | null>(null);
   const count = lines.length;
-
-  useEffect(() => {
-    const host = frame.current;
-    if (host === null) return;
-    const options = lineOptions(host, width, COLOURS.slice(0, count), format, setAt);
-    const empty = Array.from({ length: count + 1 }, () => []) as unknown as uPlot.AlignedData;
-    const drawn = new uPlot({ ...options, width: host.clientWidth, height: HEIGHT }, empty, host);
-    plot.current = drawn;
-    const watching = new ResizeObserver(() => drawn.setSize({ width: host.clientWidth, height: HEIGHT }));
-    watching.observe(host);
-    return () => {
-      watching.disconnect();
-      drawn.destroy();
-    };
-  }, [width, count, format, scheme]);
-
-  useEffect(() => {
-    const middles = times.map((time) => time + width / 2);
-    plot.current?.setData([middles, ...lines.map(({ values }) => values.map(logarithm))]);
-  }, [times, lines, width, count, format, scheme]);
+  const options = useCallback((host: Element) => lineOptions(host, width, COLOURS.slice(0, count), format, setAt), [width, count, format]);
+  const data = useMemo((): AlignedData => [times.map((time) => time + width / 2), ...lines.map(({ values }) => values.map(logarithm))], [times, lines, width]);
+  const frame = usePlot(options, data, HEIGHT);
 
   return (
     <div>

@@ -1,4 +1,4 @@
-import uPlot, { type Axis, type Options, type Scale } from "uplot";
+import uPlot, { type Axis, type Options } from "uplot";
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
 const FINE = new Intl.DateTimeFormat(undefined, { minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hour12: false });
@@ -12,7 +12,8 @@ const INCREMENTS = {
 };
 
 export type Unit = keyof typeof INCREMENTS; // counts, or bytes
-export type OnPoint = (at: number | null) => void;
+export type PlotOptions = Omit<Options, "width" | "height">;
+type OnPoint = (at: number | null) => void;
 
 interface Look {
   format: (value: number) => string;
@@ -38,45 +39,44 @@ function axisOf(colour: Colour): Axis {
   };
 }
 
-/** Options of a plot of spans of one width in seconds; `onPoint` is called with the index of the span under the pointer. */
-function spanOptions(colour: Colour, width: number, onPoint: OnPoint) {
+/** Options of a plot of spans; `onPoint` is called with the index of the span under the pointer. */
+function spanOptions(colour: Colour, onPoint: OnPoint) {
   return {
     legend: { show: false },
     padding: [12, 16, 0, 0],
     hooks: { setCursor: [({ cursor: { idx } }) => onPoint(idx ?? null)] },
     time: { ...axisOf(colour), grid: { show: false }, size: 32, space: 90, values: (_, ticks) => ticks.map((tick) => moment(tick, ticks)) },
-    range: ({ data: [times] }) => [times[0] ?? 0, (times.at(-1) ?? 0) + width],
-  } satisfies { time: Axis; range: Scale.Range } & Partial<Options>;
+  } satisfies { time: Axis } & Partial<Options>;
 }
 
-/** Bars; `marked`: behind each bar is a larger one, whose visible part stands out. */
-export function barOptions(host: Element, width: number, marked: boolean, onPoint: OnPoint): Omit<Options, "width" | "height"> {
+/** Bars of spans of `width` seconds; `marked`: behind each bar is a larger one, whose visible part stands out. */
+export function barOptions(host: Element, width: number, marked: boolean, onPoint: OnPoint): PlotOptions {
   const colour = coloursOf(host);
-  const { time, range, ...shared } = spanOptions(colour, width, onPoint);
+  const { time, ...shared } = spanOptions(colour, onPoint);
   const bars = (line: string) => ({ stroke: line, fill: line, width: 0, points: { show: false }, paths: uPlot.paths.bars?.({ align: 1, size: [0.86, 40], radius: 0.15 }) });
   return {
     ...shared,
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
-    scales: { x: { time: true, range }, y: { range: fromZero } },
+    scales: { x: { time: true, range: ({ data: [times] }) => [times[0] ?? 0, (times.at(-1) ?? 0) + width] }, y: { range: fromZero } },
     axes: [time, { ...axisOf(colour), size: 56, incrs: INCREMENTS.decimal, values: (_, ticks) => ticks.map((tick) => COUNT.format(tick)) }],
     series: [{}, ...(marked ? [bars(colour("--chart-bad"))] : []), bars(colour("--chart-line"))],
   };
 }
 
-/** Lines of decimal logarithms, each in the colour of a variable. */
-export function lineOptions(host: Element, width: number, colours: readonly string[], format: (value: number) => string, onPoint: OnPoint): Omit<Options, "width" | "height"> {
+/** Lines of decimal logarithms at the middles of spans of `width` seconds, each in the colour of a variable. */
+export function lineOptions(host: Element, width: number, colours: readonly string[], format: (value: number) => string, onPoint: OnPoint): PlotOptions {
   const colour = coloursOf(host);
-  const { time, range, ...shared } = spanOptions(colour, width, onPoint);
+  const { time, ...shared } = spanOptions(colour, onPoint);
   return {
     ...shared,
     cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
-    scales: { x: { time: true, range }, y: { range: wholeDecades } },
+    scales: { x: { time: true, range: ({ data: [middles] }) => [(middles[0] ?? 0) - width / 2, (middles.at(-1) ?? 0) + width / 2] }, y: { range: wholeDecades } },
     axes: [time, { ...axisOf(colour), size: 64, incrs: [1, 2, 5], values: (_, ticks) => ticks.map((tick) => format(10 ** tick)) }],
     series: [{}, ...colours.map((name) => ({ stroke: colour(name), width: 1.75, points: { show: true, size: width < HOUR_S ? 5 : 3, fill: colour(name), stroke: colour(name) } }))],
   };
 }
 
-export function chartOptions(host: Element, { format, label, bounded, scale }: Look): Omit<Options, "width" | "height"> {
+export function chartOptions(host: Element, { format, label, bounded, scale }: Look): PlotOptions {
   const colour = coloursOf(host);
   const line = colour("--chart-line");
   const axis = axisOf(colour);

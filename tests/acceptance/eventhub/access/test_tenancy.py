@@ -31,7 +31,8 @@ REFUSED = {
     "DELETE /v1/endpoints/<endpoint>": "endpoint_in_use",
 }
 
-_USED = re.compile(rb'"used":\d+')  # of limits
+# of limits: sockets, rates, bytes and backlogs change all the time
+_USED = re.compile(rb'("(?:events_per_s|stored_bytes|sockets|backlog_\w+)":\{[^{}]*"used":)\d+')
 # Answers that tell of the whole hub, of the asking itself, or of the present minute.
 RESTLESS = (
     *("/v1/boot", "/v1/overview", "/v1/storage", "/v1/zones", "/v1/clients/<client>/listeners"),
@@ -130,6 +131,5 @@ def shown(tenants: Tenants) -> dict[str, bytes]:
     for row in READS:
         if not row.path.startswith(RESTLESS) and row.path != "/v1/streams":
             answer = tenants.send(row, "operator" if row.operator else "owner")
-            # sockets and backlogs are counted all the time
-            found[f"{row.route} {row.path}"] = _USED.sub(b'"used":0', answer.body)
+            found[f"{row.route} {row.path}"] = _USED.sub(rb"\g<1>0", answer.body)
     return found
