@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import WebSocket, expect
 
 from tests.browser.desk import Desk
