@@ -87,7 +87,7 @@ class Log:
             continuity=self.continuity,
         )
         self.transient = Transient(redis_url, shares, self._read_history)
-        self.continuity.on_new_life = self.transient.forget_history
+        self.continuity.on_new_life = self.transient.history.forget
         self.admit: Admit = _admit_all  # called before every append
         # called when PostgreSQL refuses an append because its disk is full
         self.on_write_refused: Callable[[], None] = _note_nothing

@@ -4,9 +4,7 @@ PostgreSQL (EMC-35). SQL module.
 The contract is that of the log: sequences without holes, cursors, gaps. One script numbers, adds
 and trims. The ring's UUID is bound to the run of Redis and to the history of the database: after a
 restart of Redis, a restore of the database or the loss of the ring there is a new segment, from
-which every reader learns of the loss. A process caches the history. It reads it again when the
-database server was started, and when a ring is of another history; only then may it replace the
-ring, so that a process that has not noticed a restore does not remove what others have written.
+which every reader learns of the loss.
 
 Concurrency contract: one event loop; `run` is one task.
 """
@@ -41,12 +39,12 @@ from eventhub.eventlog.errors import TransientUnavailable
 from eventhub.eventlog.read import AtTime, Position, ReadLimits, Start
 from eventhub.eventlog.ring import Ring, Rings
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
+from eventhub.eventlog.transient_history import TransientHistory
 from eventhub.eventlog.transient_scripts import (
     APPEND,
     AWAY,
     CHANNEL,
     NO_REDIS,
-    OTHER_HISTORY,
     READ,
     NotSent,
     draft_values,
@@ -72,9 +70,7 @@ class Transient:
         self, url: str, shares: set[Ring], read_history: Callable[[], Awaitable[str]]
     ) -> None:
         self._redis = _client(url) if url else None
-        self._read_history = read_history
-        self._history = ""
-        self._learning: asyncio.Future[str] | None = None
+        self.history = TransientHistory(read_history)
         self.rings = Rings(shares, self._head, self._poll_soon)
         self._received: set[int] = set()  # streams with announced events that are not read yet
         self._some_received = asyncio.Event()
@@ -101,7 +97,9 @@ class Transient:
         ]
         for draft in drafts:
             values += draft_values(draft)
-        found = await self._in_history(lambda history: self._submit(stream.id, [*history, *values]))
+        if self._redis is None:
+            raise TransientUnavailable(NO_REDIS)
+        found = await self.history.call(lambda terms: self._submit(stream.id, [*terms, *values]))
         segment, at_us, given, *last = found
         if not segment:
             raise ProducerWindow(index=at_us, field="id.sequence", highest=int(given))
@@ -111,39 +109,6 @@ class Transient:
         ]
         self._push(stream.id, _stored(drafts, appended, int(at_us)))
         return appended
-
-    async def _in_history(self, call: Callable[[list[Any]], Awaitable[Any]]) -> Any:
-        """Return the answer of a script that is called with the history. Where the ring is of
-        another one, read the history again, and let the script replace the ring if it still is.
-        """
-        if self._redis is None:
-            raise TransientUnavailable(NO_REDIS)
-        history = self._history or await self._learn_history()
-        found = await call([history, 0])
-        if found != OTHER_HISTORY:
-            return found
-        if self._learning is not None:  # it began before the refusal
-            await asyncio.wait([self._learning])
-        return await call([await self._learn_history(), 1])
-
-    async def _learn_history(self) -> str:
-        """Read the history; callers at the same time share one read."""
-        if self._learning is None:
-            self._learning = asyncio.ensure_future(self._read_history())
-            self._learning.add_done_callback(self._end_learning)
-        self._history = await asyncio.shield(self._learning)
-        if not self._history:
-            raise TransientUnavailable("The database was started just now; try again.")
-        return self._history
-
-    def _end_learning(self, done: "asyncio.Future[str]") -> None:
-        self._learning = None
-        if not done.cancelled():
-            done.exception()  # retrieved here, because its callers may be cancelled
-
-    def forget_history(self) -> None:
-        """Read the history again at the next call: the database server was started."""
-        self._history = ""
 
     async def _submit(self, stream_id: int, values: list[Any]) -> Any:
         """Return the script's answer to one request. Waiting requests share a round trip."""
@@ -291,8 +256,8 @@ class Transient:
         """Return the head, the first readable sequence, and the events of a range. Raises
         TransientUnavailable.
         """
-        segment, oldest, head, rows = await self._in_history(
-            lambda history: self._script(READ, stream_id, [*history, first, last])
+        segment, oldest, head, rows = await self.history.call(
+            lambda terms: self._script(READ, stream_id, [*terms, first, last])
         )
         name = segment.decode()
         events = [

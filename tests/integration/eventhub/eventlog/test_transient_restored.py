@@ -105,14 +105,14 @@ async def test_requests_at_the_same_time_share_one_read_of_the_history(
     database: str, stream: StreamInfo
 ) -> None:
     async with opened(database) as log:
-        read, reads = log.transient._read_history, 0
+        read, reads = log.transient.history._read, 0
 
         async def counted() -> str:
             nonlocal reads
             reads += 1
             return await read()
 
-        log.transient._read_history = counted  # type: ignore[method-assign]
+        log.transient.history._read = counted  # type: ignore[method-assign]
         appended = await asyncio.gather(*(append(log, stream, number) for number in range(50)))
     assert sorted(each.sequence for each in appended) == [*range(1, 51)]
     assert reads == 1
