@@ -35,7 +35,7 @@ from tests.chaos.until import until, until_true
 CREW = Crew(web=2, forwarders=2, workers=2)
 OPERATOR, CLIENT = "operator", "tenant"
 BATCH = 500  # events in a request that fills a backlog
-IN_FLIGHT = 4
+PRODUCERS = 4  # of such requests, one at a time each
 REPEATED = (429, 503)
 READY_S = 60.0
 FORWARD_S = 300.0  # until forwarders have written the deliveries of a backlog
@@ -168,17 +168,17 @@ class Scene:
         """Emit so many events at once, and wait until forwarders have written their deliveries."""
         place, first = self.places[stream], self._filled.get(stream, 0) + 1
         self._filled[stream] = first + count - 1
-        slots = asyncio.Semaphore(IN_FLIGHT)
+        url = f"{self.hub.url}/v1/streams/{stream}/events"
 
-        async def send(begin: int) -> None:
-            numbers = range(begin, min(begin + BATCH, first + count))
-            names = [Name(f"{stream}-fill", 1, number) for number in numbers]
-            async with slots:
+        async def send(producer: int) -> None:
+            for begin in range(first + producer * BATCH, first + count, PRODUCERS * BATCH):
+                numbers = range(begin, min(begin + BATCH, first + count))
+                names = [Name(f"{stream}-fill-{producer}", 1, number) for number in numbers]
                 now = time.monotonic()
                 events = [event_of(name, at=now, with_id=True) for name in names]
-                await emit(place.http, f"{self.hub.url}/v1/streams/{stream}/events", events)
+                await emit(place.http, url, events)
 
-        await asyncio.gather(*map(send, range(first, first + count, BATCH)))
+        await asyncio.gather(*map(send, range(PRODUCERS)))
         await self.forwarded(stream)
 
     async def forwarded(self, stream: str) -> None:
