@@ -17,11 +17,11 @@ from tests.chaos.outages.recovery import Recovered, recovery_wrong
 from tests.chaos.outages.scene import Scene, Tenant
 
 CREW = Crew(web=1, forwarders=1, workers=2)
-RATE = 20.0
+RATE = 10.0
 SECONDS = 2.0
-DELIVERIES = 1_000
-EVENTS = 700  # to each of the endpoints of the backlog
-QUOTA_BYTES = 96 * 1024 * 1024  # partitions of 6 MiB
+DELIVERIES = 600
+EVENTS = 450  # to each of the endpoints of the backlog
+QUOTA_BYTES = 64 * 1024 * 1024  # partitions of 4 MiB
 GONE_SCHEDULE = [5, 60]
 PLAN = away.Plan(hours=26, events=20, gone=40, schedule=GONE_SCHEDULE, step_s=9_000.0, every_h=13)
 PATIENCE = pytest.mark.timeout(240)
