@@ -11,6 +11,7 @@ from tests.live import LiveHub, LiveZone
 
 WAIT_MS = 15_000  # the machine may be busy; what is there is found at once
 SIZE: ViewportSize = {"width": 1280, "height": 720}
+TURN = "path => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')) }"
 _REFUSALS = re.compile(r"Failed to load resource|WebSocket connection")  # the tests provoke them
 expect.set_options(timeout=WAIT_MS)
 
@@ -76,6 +77,15 @@ class Desk:
         """Return a page by its path in the zone, once its heading is there."""
         self.sign_in()
         self.page.goto(f"{self.hub.url}/console/zones/{self.zone.name}/{page}")
+        expect(self.heading(heading)).to_be_visible()
+        return self.page
+
+    def turn_to(self, page: str, heading: str) -> Page:
+        """Return another page than the present one, without loading the console again, as by a
+        link, once its heading is there, which is another one.
+        """
+        expect(self.heading(heading)).to_have_count(0)
+        self.page.evaluate(TURN, f"/console/zones/{self.zone.name}/{page}")
         expect(self.heading(heading)).to_be_visible()
         return self.page
 

@@ -1,5 +1,6 @@
 """Every page in light and dark, on a desk and on a telephone: readable and reachable."""
 
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
@@ -111,9 +112,13 @@ def test_every_page_and_form_is_accessible_and_fits(
     assert FORMS.keys() <= PAGES.keys()
     endpoint = fill(zone)
     of_it = {f"endpoints/{endpoint}/{tab}": f"Endpoint {endpoint}" for tab in ENDPOINT_TABS}
+    pages = [*PAGES.items(), *of_it.items()]
+    middle = len(pages) // 2  # of two neighbours in a half, both may have the same heading
+    alternating = chain(*zip_longest(pages[:middle], pages[middle:]))
     with Desk.opened(chromium, hub, zone) as desk:
-        for path, heading in {**PAGES, **of_it}.items():
-            page = desk.open(path, heading)
+        page = desk.open("limits", "Limits")
+        for path, heading in filter(None, alternating):
+            page = desk.turn_to(path, heading)
             expect(page.get_by_label("Loading")).to_have_count(0)
             for scheme, width in LOOKS:
                 page.emulate_media(color_scheme=scheme)
