@@ -25,7 +25,8 @@ from tests import java
 from tests.databases import drop_template
 
 PREFIX = "eventhub-tests-"
-_ONE_SESSION = "tests/spark/"
+# files that share what is expensive to start: a session of Spark, the hub for bad inputs
+_TOGETHER = ("tests/spark/", "tests/acceptance/eventhub/api/test_bad_inputs")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -47,12 +48,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
 
 class _ByFile(LoadFileScheduling):  # type: ignore[misc]
-    """File after file; those that share a session of Spark go to one process."""
+    """File after file; the files of each group of `_TOGETHER` go to one process."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return (
-            _ONE_SESSION if nodeid.startswith(_ONE_SESSION) else str(super()._split_scope(nodeid))
-        )
+        groups = [start for start in _TOGETHER if nodeid.startswith(start)]
+        return groups[0] if groups else str(super()._split_scope(nodeid))
 
 
 def _only_hands_out(config: pytest.Config) -> bool:

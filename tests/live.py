@@ -238,11 +238,13 @@ def call(
 
 
 @contextmanager
-def live_hub(folder: Path) -> Iterator[LiveHub]:
-    """Make a migrated database on the server of DATABASE_URL, and start the web processes."""
+def live_hub(folder: Path, count: int = 2) -> Iterator[LiveHub]:
+    """Make a migrated database on the server of DATABASE_URL, and start the web processes. `count`:
+    of web processes, of forwarders and of workers.
+    """
     with new_database("live", copied_once(migrated_template(), _make_operator)) as url:
         env = _environment(url, folder)
-        processes = Processes.of(env, folder)
+        processes = Processes.of(env, folder, count)
         try:
             _manage(env, "boot", "-v", "0")
             for process in processes.web:

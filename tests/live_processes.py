@@ -15,8 +15,6 @@ from eventhub.supervisor.hub import celery_worker
 
 HOME = Path(__file__).resolve().parents[1]
 MANAGE = str(HOME / "manage.py")
-WEB_PROCESSES = 2
-CALLBACK_PROCESSES = 2  # forwarders, and as many workers
 END_TIMEOUT_S = 30.0
 READY_TIMEOUT_S = 3.0
 POLL_S = 0.02
@@ -113,13 +111,11 @@ class Processes(NamedTuple):
     workers: list[LiveProcess]
 
     @classmethod
-    def of(cls, env: dict[str, str], folder: Path) -> "Processes":
-        web = [
-            WebProcess(f"web-{number}", env, folder / "web.log")
-            for number in range(1, WEB_PROCESSES + 1)
-        ]
-        forwarders, workers = [], []
-        for number in range(1, CALLBACK_PROCESSES + 1):
+    def of(cls, env: dict[str, str], folder: Path, count: int) -> "Processes":
+        """Return so many of each kind."""
+        web, forwarders, workers = [], [], []
+        for number in range(1, count + 1):
+            web.append(WebProcess(f"web-{number}", env, folder / "web.log"))
             name = f"forward-{number}"
             argv: tuple[str, ...] = (MANAGE, "forward")
             forwarders.append(LiveProcess(name, argv, env, folder / f"{name}.log"))

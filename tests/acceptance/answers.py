@@ -93,7 +93,7 @@ def _hub() -> Iterator[LiveHub]:
     with servers() as env, tempfile.TemporaryDirectory() as folder:
         os.environ.update(env)
         try:
-            with live_hub(Path(folder)) as hub:
+            with live_hub(Path(folder), count=1) as hub:
                 yield hub
         finally:
             drop_template()

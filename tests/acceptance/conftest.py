@@ -11,7 +11,7 @@ from tests.live import live_hub
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Start a hub of its own for the tests of bad input, in which nothing else runs."""
-    with live_hub(tmp_path_factory.mktemp("untouched")) as hub:
+    with live_hub(tmp_path_factory.mktemp("untouched"), count=1) as hub:
         yield World(hub)
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from tests.live import Answer
 
@@ -75,7 +75,7 @@ def _of_content(said: dict[str, Any], answer: Answer) -> Iterator[str]:
     elif kind.endswith(("/json", "+json")):
         schema = said["content"][kind]["schema"]
         for error in _validator(json.dumps(schema)).iter_errors(answer.json):
-            yield f"{'.'.join(map(str, error.path))}: {error.message[:200]}"
+            yield f"{'.'.join(map(str, error.instance_path))}: {error.message[:200]}"
         if answer.status < 400:  # a problem has members of its own
             yield from (f"{field} is not documented" for field in _unsaid(schema, answer.json, ""))
 

@@ -153,7 +153,7 @@ def world(root: Path) -> Iterator[World]:
     store = Store(root)
     password = secrets.token_urlsafe(12)
     env = {**store.env, "EVENTHUB_LOG_LEVEL": "info", "DJANGO_SUPERUSER_PASSWORD": password}
-    processes = Processes.of(env, root)
+    processes = Processes.of(env, root, count=1)
     try:
         store.start()
         hub = LiveHub(env, processes)

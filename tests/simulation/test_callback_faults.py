@@ -19,12 +19,12 @@ from tests.chaos.callbacks.sick import BEHAVING
 from tests.chaos.callbacks.world import CallbackWorld
 from tests.chaos.exact.run import exact, scene_at
 
-RATE = 400.0
+RATE = 200.0
 SECONDS = 2.0
 TIMES = 4
 FLOW = 1_000.0
 PATIENCE = pytest.mark.timeout(240)
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), PATIENCE]
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module"), PATIENCE]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

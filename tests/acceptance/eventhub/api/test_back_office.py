@@ -19,7 +19,7 @@ ROW = re.compile(r'href="(/admin/[a-z]+/[a-z]+/[^"/]+/change/)')
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
     """Yield a hub of its own, as rows are planted in it."""
-    with live_hub(tmp_path_factory.mktemp("office")) as running:
+    with live_hub(tmp_path_factory.mktemp("office"), count=1) as running:
         yield running
 
 

@@ -22,10 +22,11 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[answers.Reco
     with redis.Redis.from_url(os.environ["REDIS_URL"]) as client:
         for key in [*client.scan_iter("eventhub:{t*}:*")]:
             client.delete(key)
-    with live_hub(tmp_path_factory.mktemp("recorded")) as hub:
+    with live_hub(tmp_path_factory.mktemp("recorded"), count=1) as hub:
         yield answers.recorded(hub)
 
 
+@pytest.mark.slow
 def test_answers_are_those_on_record(recording: answers.Recording) -> None:
     found = comparing.differences(comparing.read(answers.RECORDING), recording.records)
     shown = "\n".join(found[:SHOWN_MAX])

@@ -19,7 +19,7 @@ APP = {"domain": "d", "type": "app.state"}
 @pytest.fixture(scope="module")
 def own_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
     """Run a hub for this module: a start concerns all zones."""
-    with live_hub(tmp_path_factory.mktemp("boot")) as running:
+    with live_hub(tmp_path_factory.mktemp("boot"), count=1) as running:
         yield running
 
 

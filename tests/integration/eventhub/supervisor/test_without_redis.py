@@ -17,7 +17,7 @@ EVENT = {"domain": "shop", "type": "order.placed", "attributes": {"n": 1}}
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REDIS_URL", "")
-        with live_hub(tmp_path_factory.mktemp("alone")) as hub:
+        with live_hub(tmp_path_factory.mktemp("alone"), count=1) as hub:
             hub.start_callbacks()
             yield hub
 
