@@ -34,7 +34,7 @@ def test_a_worker_that_grows_and_one_that_did_not_live_are_found() -> None:
 @pytest.mark.timeout(240)
 async def test_a_short_soak_makes_all_callbacks_and_looks_at_every_process() -> None:
     data = Path(tempfile.mkdtemp(prefix="eventhub-soak-", dir="/tmp"))  # sockets' names are short
-    options = argparse.Namespace(soak=4.0, rate=300.0, seed=3, json=data / "found.json")
+    options = argparse.Namespace(soak=4.0, rate=150.0, seed=3, json=data / "found.json")
     try:
         await soak(options, data, Crew(web=1, forwarders=1, workers=1))
         found: dict[str, Any] = orjson.loads(options.json.read_bytes())

@@ -86,7 +86,7 @@ def register(zone: LiveZone, body: Any, web: int = 0) -> Any:
 
 def emitting(zone: LiveZone, stream: str, web: int = 0) -> Callable[[], None]:
     def emit() -> None:
-        answer = zone.emit(stream, [EVENT] * 50, url=zone.hub.web[web].url)
+        answer = zone.emit(stream, [EVENT] * 10, url=zone.hub.web[web].url)
         assert answer.status == 200, answer
 
     return emit
