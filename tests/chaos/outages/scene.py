@@ -249,7 +249,8 @@ async def emit(http: aiohttp.ClientSession, url: str, events: list[dict[str, Any
     while True:
         async with http.post(url, json=events) as response:
             if response.status not in REPEATED:
-                response.raise_for_status()
+                if response.status != 200:
+                    raise RuntimeError(f"POST {url}: {response.status} {await response.text()}")
                 return
             await asyncio.sleep(float(response.headers.get("Retry-After", 1)))
 
