@@ -169,15 +169,18 @@ def reading_pool(url: str, name: str, size: int) -> AsyncConnectionPool[Connecti
 async def reading(
     pool: AsyncConnectionPool[Connection], *, seconds: float = limits.READ_TIMEOUT_S_MAX
 ) -> AsyncIterator[Connection]:
-    """Take a connection for one read. Raises DatabaseUnavailable if there is none in time, it
+    """Take an open connection for one read. Raises DatabaseUnavailable if there is none in time, it
     breaks, or the server does not answer in time, DatabaseBusy if others use them all.
     """
     clock = asyncio.get_running_loop().time
     came_s = clock()
     try:
-        async with pool.connection(min(seconds, limits.READ_TIMEOUT_S_MAX)) as connection:
+        connection = await _taken(pool, came_s + min(seconds, limits.READ_TIMEOUT_S_MAX))
+        try:
             with answered_within(connection, seconds):
                 yield connection
+        finally:
+            await pool.putconn(connection)
         _answered_s[pool] = clock()
     except PoolTimeout as error:
         # another reader of the same pool was answered while this one waited
@@ -185,3 +188,14 @@ async def reading(
         raise (DatabaseBusy() if busy else DatabaseUnavailable()) from error
     except CONNECTION_ERRORS as error:
         raise DatabaseUnavailable() from error
+
+
+async def _taken(pool: AsyncConnectionPool[Connection], until_s: float) -> Connection:
+    """Take a connection that the server has not closed since its last use, until a time of the
+    loop's clock. Raises PoolTimeout.
+    """
+    clock = asyncio.get_running_loop().time
+    while broken(connection := await pool.getconn(max(0.0, until_s - clock()))):
+        await connection.close()
+        await pool.putconn(connection)  # which opens another one
+    return connection

@@ -84,8 +84,14 @@ def end(path: Path | None, summary: Mapping[str, object], problems: Sequence[str
     """Print the problems; write them and `summary` to the file if one is given. Return the exit
     status.
     """
-    if path is not None:
-        path.write_bytes(orjson.dumps({**summary, "problems": problems}, option=OPTIONS))
     for problem in problems:
         print(f"PROBLEM: {problem}")
+    if path is not None:
+        found = {**summary, "problems": problems}
+        path.write_bytes(orjson.dumps(found, default=_fields, option=OPTIONS))
     return 1 if problems else 0
+
+
+def _fields(measured: Any) -> Any:
+    """Return the fields of a NamedTuple by name."""
+    return measured._asdict()

@@ -74,6 +74,14 @@ class Arrivals:
         """Add endpoints with ordered lanes."""
         self._lanes |= frozenset(names)
 
+    def restart_lanes(self, names: Iterable[str]) -> None:
+        """Let the lanes of endpoints start again, because all their deliveries are dead letters and
+        will be sent again: before the last of them was one, it was first in its lane, and tried.
+        """
+        restarted = {*names}
+        for lane in [each for each in self._arrived_to if each[0] in restarted]:
+            del self._arrived_to[lane]
+
     def close(self) -> None:
         self._file.close()
 

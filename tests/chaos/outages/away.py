@@ -251,8 +251,15 @@ def show(found: Outage, plan: Plan) -> None:
         print(f"{name}: everything had arrived {seconds / 60:.1f} minutes after the return")
     print(f"{found.emitted[GONE]} events to each endpoint that did not return:")
     print(f"dead letters after {found.gone_s / HOUR_S:.0f} hours")
-    for name, value in found.recovered._asdict().items():
-        print(f"{name}: {value}")
+    recovered = found.recovered
+    for name, counts in (
+        ("listed", recovered.listed),
+        ("announced", recovered.announced),
+        ("previewed", recovered.previewed),
+        ("sent again", {id: run["written"] for id, run in recovered.runs.items()}),
+    ):
+        print(f"{name}, by endpoint: {', '.join(map(str, counts.values()))}")
+    print(f"recovered within {recovered.seconds:.0f} s")
 
 
 def plot(path: Path, found: Outage) -> None:

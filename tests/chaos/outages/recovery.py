@@ -45,6 +45,8 @@ async def recover(scene: Scene, stream: str, well: Mood) -> Recovered:
     for id in ids.values():
         answer = await _post(scene, stream, f"/v1/endpoints/{id}/recover/preview", {})
         previewed[id] = answer["deliveries"] if answer["exact"] else -1
+    scene.arrivals.read_on()
+    scene.arrivals.restart_lanes(ids)
     began = time.monotonic()
     for id in ids.values():
         runs[id] = await _post(scene, stream, f"/v1/endpoints/{id}/recover", {"rate": RATE})

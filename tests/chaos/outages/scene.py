@@ -170,15 +170,15 @@ class Scene:
         self._filled[stream] = first + count - 1
         url = f"{self.hub.url}/v1/streams/{stream}/events"
 
-        async def send(producer: int) -> None:
-            for begin in range(first + producer * BATCH, first + count, PRODUCERS * BATCH):
+        async def send(incarnation: int) -> None:
+            for begin in range(first + (incarnation - 1) * BATCH, first + count, PRODUCERS * BATCH):
                 numbers = range(begin, min(begin + BATCH, first + count))
-                names = [Name(f"{stream}-fill-{producer}", 1, number) for number in numbers]
+                names = [Name(f"{stream}-fill", incarnation, number) for number in numbers]
                 now = time.monotonic()
                 events = [event_of(name, at=now, with_id=True) for name in names]
                 await emit(place.http, url, events)
 
-        await asyncio.gather(*map(send, range(PRODUCERS)))
+        await asyncio.gather(*map(send, range(1, PRODUCERS + 1)))
         await self.forwarded(stream)
 
     async def forwarded(self, stream: str) -> None:
@@ -249,7 +249,8 @@ async def emit(http: aiohttp.ClientSession, url: str, events: list[dict[str, Any
     while True:
         async with http.post(url, json=events) as response:
             if response.status not in REPEATED:
-                response.raise_for_status()
+                if response.status != 200:
+                    raise RuntimeError(f"POST {url}: {response.status} {await response.text()}")
                 return
             await asyncio.sleep(float(response.headers.get("Retry-After", 1)))
 
