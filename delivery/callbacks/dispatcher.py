@@ -30,7 +30,7 @@ from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import LINE_CHARS_MAX, ThrottledLog, get_logger
-from eventhub.eventlog.log import ReadsArchive
+from eventhub.eventlog.stored import ReadsArchive
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within
 from registrations.endpoints.addresses import AllowedAddresses
 from registrations.endpoints.secrets import Keyring

@@ -12,9 +12,8 @@ from delivery.callbacks.claimed_groups import AnyClaim
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, Gone, SegmentMismatch
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.log import ReadsArchive
 from eventhub.eventlog.read import ReadLimits, read
-from eventhub.eventlog.stored import ArchivedSegment, Cursor
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, ReadsArchive
 from eventhub.postgresql.connections import Connection
 
 log = get_logger(__name__)

@@ -27,7 +27,7 @@ from delivery.callbacks.targets import target_of_endpoint
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.log import ReadsArchive
+from eventhub.eventlog.stored import ReadsArchive
 from eventhub.postgresql.arrays import int8_array
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import fetch_all

@@ -28,7 +28,8 @@ from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.event_loop import run_forever, wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
-from eventhub.eventlog.log import Log, ReadsArchive
+from eventhub.eventlog.log import Log
+from eventhub.eventlog.stored import ReadsArchive
 from eventhub.postgresql.connections import CONNECTION_ERRORS, reading
 from eventhub.types.registry import TypeRegistry
 from registrations.catalog import oldest_transaction, streams_with_callbacks

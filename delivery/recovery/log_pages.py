@@ -21,9 +21,8 @@ from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.base.errors import Gone
 from eventhub.event.envelope import Event
-from eventhub.eventlog.log import ReadsArchive
 from eventhub.eventlog.read import ReadLimits, read
-from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, ReadsArchive, StoredEvent
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import fetch_all, fetch_value

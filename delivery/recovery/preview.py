@@ -11,8 +11,7 @@ from delivery.recovery.steps import FailedDelivery, read_failed
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.event.json_codec import time_text
-from eventhub.eventlog.log import ReadsArchive
-from eventhub.eventlog.stored import StoredEvent
+from eventhub.eventlog.stored import ReadsArchive, StoredEvent
 from eventhub.postgresql.connections import Connection
 
 _ALL = (1 << 63) - 1

@@ -23,7 +23,7 @@ from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.logs import get_logger
 from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog.errors import ArchiveUnavailable, StreamDeleted
-from eventhub.eventlog.log import ReadsArchive
+from eventhub.eventlog.stored import ReadsArchive
 from eventhub.eventlog.system import Announcement, announce_in, notify_of
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
 from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value

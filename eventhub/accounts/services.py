@@ -7,7 +7,6 @@ from pathlib import Path
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.dispatch import Signal
 from django.utils import timezone
 
 from eventhub.access import credentials
@@ -24,6 +23,7 @@ from eventhub.access.selectors import (
     lock_client,
 )
 from eventhub.accounts import keys
+from eventhub.accounts.signals import client_ending
 from eventhub.api.announcements import announce_all, change_of, raw_connection
 from eventhub.api.grace import end_of_grace, rfc3339
 from eventhub.api.if_match import require_unchanged
@@ -36,10 +36,6 @@ from eventhub.eventlog.models import Stream
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.streams import StreamPolicy
 from eventhub.eventlog.system import Announcement
-
-# Sent in the transaction that deletes a client, whose row is locked. Receivers delete what depends
-# on the client and return announcements. They may lock heads, so no row is locked after them.
-client_ending = Signal()
 
 DEMO_STREAMS = ("github", "host")
 DEMO_CHANNELS = ("disk", "cpu", "memory", "network", "github")  # bits 0, 1, 2, ...
@@ -143,7 +139,8 @@ def delete_client(*, zone_id: int, name: str, if_match: int | None = None) -> No
         client = lock_client(zone_id=zone_id, name=name)
         require_unchanged(Resource("client", zone_id, name), if_match)
         changes = keys.revoke_keys_of(client=client)
-        for _, ended in client_ending.send(sender=Client, client=client):
+        ending = client_ending.send(sender=Client, client=client, connection=raw_connection())
+        for _, ended in ending:
             changes += ended
         client.deleted_at = timezone.now()
         client.save(update_fields=["deleted_at"])

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from eventhub.base import limits, metrics
 from eventhub.base.errors import Gone, SegmentMismatch, UnknownStream
@@ -21,7 +21,7 @@ from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.originals import Copy, Original, find_originals
 from eventhub.eventlog.read import Position, ReadLimits, Start, heads, mismatch, read, resolve
 from eventhub.eventlog.ring import Ring
-from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent, StreamInfo
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, ReadsArchive, StoredEvent, StreamInfo
 from eventhub.eventlog.tail import Tail
 from eventhub.eventlog.transient import Transient
 from eventhub.postgresql.connections import Connection, reading, reading_pool
@@ -38,17 +38,6 @@ async def _admit_all(_drafts: list[Draft]) -> None:
 
 def _note_nothing() -> None:
     """Note nothing, where no maintenance runs."""
-
-
-class ReadsArchive(Protocol):
-    """The part of the archive that the log uses; called in a thread."""
-
-    def read(
-        self, segment: ArchivedSegment, after: int, events_max: int, bytes_max: int
-    ) -> list[StoredEvent]:
-        """Return the events of a segment after a sequence. Raises ArchiveDamaged,
-        ArchiveUnavailable.
-        """
 
 
 class _RecentHead(NamedTuple):

@@ -2,7 +2,7 @@
 Plain module.
 """
 
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple, Protocol, TypedDict
 
 from eventhub.event import json_codec, protobuf_codec
 from eventhub.event.envelope import Event
@@ -113,3 +113,14 @@ class StoredEvent:
     def json(self) -> str:
         """The event's own fields as JSON text."""
         return json_codec.event_json(self.event).decode()
+
+
+class ReadsArchive(Protocol):
+    """The part of the archive that the log uses; called in a thread."""
+
+    def read(
+        self, segment: ArchivedSegment, after: int, events_max: int, bytes_max: int
+    ) -> list[StoredEvent]:
+        """Return the events of a segment after a sequence. Raises ArchiveDamaged,
+        ArchiveUnavailable.
+        """

@@ -11,8 +11,7 @@ import psycopg
 
 from eventhub.base import limits
 from eventhub.base.errors import Gone, LimitReached, LogHole, UnknownEvent, UnknownStream
-from eventhub.eventlog.log import ReadsArchive
-from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent
+from eventhub.eventlog.stored import ArchivedSegment, Cursor, ReadsArchive, StoredEvent
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, scalars
 

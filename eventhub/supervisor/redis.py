@@ -1,17 +1,17 @@
 """The embedded Redis: how it is started. It carries only messages that may be lost, so nothing is
-saved. SQL module.
+saved. Plain module.
 """
 
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
-
-import redis
 
 from eventhub.base.guarded_process import Command
 from eventhub.supervisor import programs
 
 SOCKET = "redis.sock"
+PING_TIMEOUT_S = 1.0
 MEMORY_MAX = "256mb"  # messages are small; beyond it Redis refuses writes
 
 
@@ -45,12 +45,16 @@ class Redis(NamedTuple):
         return Command("redis", (str(programs.redis_server()), *words), env, grace_s=2.0)
 
     def is_ready(self) -> bool:
+        """Return whether it answers PING; without its client library, which takes a tenth of the
+        start and 10 MB of the supervisor's memory.
+        """
         if not self.socket.exists():
             return False
         try:
-            with redis.Redis(
-                unix_socket_path=str(self.socket), socket_timeout=1.0, socket_connect_timeout=1.0
-            ) as client:
-                return bool(client.ping())
-        except redis.RedisError:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(PING_TIMEOUT_S)
+                connection.connect(str(self.socket))
+                connection.sendall(b"PING\r\n")
+                return connection.recv(64).startswith(b"+PONG")
+        except OSError:
             return False

@@ -9,8 +9,10 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections, transaction
@@ -21,6 +23,7 @@ from psycopg.errors import LockNotAvailable
 from eventhub.base import limits
 from eventhub.base.version import VERSION
 from eventhub.management.command import require_answer, require_database
+from eventhub.management.grouped import grouped
 from eventhub.postgresql import schema
 from eventhub.postgresql.schema import MigrationForm, MigrationName
 
@@ -41,6 +44,9 @@ class AtomicExecutor(MigrationExecutor):
     """
 
     def apply_migration(self, state: Any, migration: Any, *args: Any, **options: Any) -> Any:
+        if migration.atomic and not options.get("fake_initial"):  # which looks at each operation
+            migration = copy(migration)
+            migration.operations = list(grouped(migration.operations))
         with self._atomic(migration):
             return super().apply_migration(state, migration, *args, **options)
 
@@ -56,6 +62,8 @@ migrate.MigrationExecutor = AtomicExecutor  # which Django's command creates
 
 
 class Command(migrate.Command):
+    requires_system_checks = (Tags.database,)  # those of the routes would load the whole API
+
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         half = parser.add_mutually_exclusive_group()
