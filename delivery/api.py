@@ -47,10 +47,10 @@ class Deliveries(ResourceView):
         selecting = any(asked[name] is not None for name in SELECTING)
         if asked["sequence"] is not None:
             return self._of_event(asked)
-        if endpoint is not None and asked["client"] is None and not selecting:
+        if None not in (endpoint, state) and asked["client"] is None and not selecting:
             self.ordering = ("-partition_id", "-segment", "-sequence")
             found = selectors.of_endpoint(actor=self.actor, endpoint_id=endpoint, stream=stream)
-            return found if state is None else found.filter(state=state)
+            return found.filter(state=state)
         if endpoint is None and stream is None and state not in ENDED:
             raise errors.MissingField(
                 f"Name an `endpoint`, a `stream`, or a `state` of {ENDS}.", field="endpoint"

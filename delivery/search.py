@@ -8,6 +8,7 @@ docs/recovery.md, "Search".
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.fields.tuple_lookups import TupleGreaterThanOrEqual, TupleLessThan
 
@@ -63,6 +64,12 @@ def search(*, actor: Actor, filters: dict[str, Any], page: Page) -> PreparedPage
     stream. Raises UnknownEndpoint, UnknownStream, Forbidden, and LimitReached for a stream that
     has too many endpoints.
     """
+    with transaction.atomic():
+        raw_connection().execute(SQL["search_settings"])
+        return _search(actor, filters, page)
+
+
+def _search(actor: Actor, filters: dict[str, Any], page: Page) -> PreparedPage:
     shown = selectors.of_streams(actor, filters["stream"])
     selecting = {
         field: filters[name] for name, field in _SELECTING.items() if filters[name] is not None

@@ -1,5 +1,12 @@
 -- Deliveries that are requested again, skipped or discarded. All times are the database's.
 
+-- name: search_settings
+-- For the transaction of a search. Its statements read an index in its order, and stop after a page. As in callbacks.sql, the
+-- statistics of a partition that was empty a moment ago mislead: all deliveries of an endpoint would be read and sorted.
+SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+       set_config('enable_sort', 'off', true), set_config('enable_hashjoin', 'off', true),
+       set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
+
 -- name: lock_delivery
 -- Locks a delivery. `is_posted`: a worker holds a claim of it.
 SELECT state, claim IS NOT NULL AND NOT is_over(next_attempt_at, %(claim_s)s) AS is_posted

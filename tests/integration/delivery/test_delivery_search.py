@@ -118,3 +118,27 @@ def test_a_search_by_event_does_not_reveal_a_hidden_one(manager: ApiCaller, scop
     member = caller_with(*EVERYTHING, zone_name="plant", client_name="guard")
     Client.objects.filter(zone__name="plant", name="guard").update(groups=["ops"])
     assert found(member, f"{scope}&type=secret") == both(6)
+
+
+def test_a_page_of_a_large_backlog_reads_a_bounded_number_although_statistics_say_that_it_is_small(
+    manager: ApiCaller,
+) -> None:
+    run("ANALYZE deliveries_for_test")
+    [(endpoint_id,)] = run("SELECT max(endpoint_id) FROM deliveries_for_test")
+    run(
+        "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
+        " zone_id, registrations, state)"
+        " SELECT partition_id, endpoint_id, segment_id, sequence + n, stream_id, zone_id, '{1}',"
+        " 'pending' FROM generate_series(1, 40000) AS n, deliveries_for_test"
+        " WHERE endpoint_id = %s AND sequence = 20",
+        endpoint_id,
+    )
+    read = (
+        "SELECT sum(seq_tup_read + idx_tup_fetch)::bigint FROM pg_stat_xact_user_tables"
+        " WHERE relname = 'deliveries_for_test'"
+    )
+    [(before,)] = run(read)
+    page = manager.get(f"/v1/deliveries?endpoint={endpoint_id}&limit=50").json()
+    [(after,)] = run(read)
+    assert [item["sequence"] for item in page["items"]] == [*range(40020, 39970, -1)]
+    assert after - before < 2 * limits.DELIVERIES_SCANNED_MAX
