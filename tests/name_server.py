@@ -3,6 +3,7 @@ as it does in production, but from this server.
 """
 
 import ctypes
+import errno
 import ipaddress
 import socket
 import struct
@@ -78,11 +79,9 @@ class _Handler(DNSHandler):
 @contextmanager
 def name_server() -> Iterator[NameServer]:
     """Run a server over UDP and TCP, and direct the look-ups of this process to it."""
-    server, quiet = NameServer(), DNSLogger("-request,-reply,-truncated,-error")
-    at = {"address": "127.0.0.1", "logger": quiet, "handler": _Handler}
-    udp = DNSServer(server, port=0, **at)
+    server = NameServer()
+    udp, tcp = _on_one_port(server)
     port = udp.server.server_address[1]
-    tcp = DNSServer(server, port=port, tcp=True, **at)
     look_up = socket.getaddrinfo
 
     def look_up_here(*args: Any, **named: Any) -> Any:
@@ -99,6 +98,22 @@ def name_server() -> Iterator[NameServer]:
             for each in (udp, tcp):
                 each.stop()
                 each.server.server_close()
+
+
+def _on_one_port(server: NameServer) -> tuple[DNSServer, DNSServer]:
+    """Return servers over UDP and TCP. A free port of UDP may be in use for TCP: then another one
+    is tried.
+    """
+    quiet = DNSLogger("-request,-reply,-truncated,-error")
+    at = {"address": "127.0.0.1", "logger": quiet, "handler": _Handler}
+    while True:
+        udp = DNSServer(server, port=0, **at)
+        try:
+            return udp, DNSServer(server, port=udp.server.server_address[1], tcp=True, **at)
+        except OSError as error:
+            udp.server.server_close()
+            if error.errno != errno.EADDRINUSE:
+                raise
 
 
 class _Address(ctypes.Structure):
