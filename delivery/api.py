@@ -43,15 +43,9 @@ class Deliveries(ResourceView):
     )
     def get_queryset(self) -> QuerySet[Delivery] | PreparedPage:
         asked = self.filter_values
-        endpoint, stream, state = asked["endpoint"], asked["stream"], asked["state"]
-        selecting = any(asked[name] is not None for name in SELECTING)
         if asked["sequence"] is not None:
             return self._of_event(asked)
-        if None not in (endpoint, state) and asked["client"] is None and not selecting:
-            self.ordering = ("-partition_id", "-segment", "-sequence")
-            found = selectors.of_endpoint(actor=self.actor, endpoint_id=endpoint, stream=stream)
-            return found.filter(state=state)
-        if endpoint is None and stream is None and state not in ENDED:
+        if asked["endpoint"] is None and asked["stream"] is None and asked["state"] not in ENDED:
             raise errors.MissingField(
                 f"Name an `endpoint`, a `stream`, or a `state` of {ENDS}.", field="endpoint"
             )

@@ -77,9 +77,12 @@ def _search(actor: Actor, filters: dict[str, Any], page: Page) -> PreparedPage:
     client_id = scope(actor=actor, name=filters["client"])
     if filters["endpoint"] is not None:
         selectors.require_endpoint(actor=actor, endpoint_id=filters["endpoint"])
-        rows = Delivery.objects.filter(endpoint_id=filters["endpoint"])
-    elif filters["state"] in ENDED:
+    if filters["state"] in ENDED:
         rows = Delivery.objects.filter(zone_id=actor.zone_id, state=selecting.pop("state"))
+        if filters["endpoint"] is not None:
+            selecting["endpoint_id"] = filters["endpoint"]
+    elif filters["endpoint"] is not None:
+        rows = Delivery.objects.filter(endpoint_id=filters["endpoint"])
     else:
         return _search_stream(actor, filters, page, Q(**selecting))
     if client_id is not None:

@@ -54,15 +54,6 @@ LISTED_FIELDS = (
 )
 
 
-def of_endpoint(*, actor: Actor, endpoint_id: int, stream: str | None) -> QuerySet[Delivery]:
-    """Return an endpoint's deliveries, also after the endpoint was deleted, of the streams that the
-    actor may listen to, or of one of these. Raise Forbidden if there is no such stream.
-    """
-    shown = of_streams(actor, stream)
-    require_endpoint(actor=actor, endpoint_id=endpoint_id)
-    return as_shown(Delivery.objects.filter(shown, endpoint_id=endpoint_id))
-
-
 def require_endpoint(*, actor: Actor, endpoint_id: int) -> None:
     """Raise UnknownEndpoint unless the endpoint is, or was, the actor's to see."""
     if not Endpoint.objects.filter(pk=endpoint_id, **_whose(actor)).exists():

@@ -26,7 +26,7 @@ SELECT count(*) FILTER (WHERE c.enabled) AS enabled, count(*) FILTER (WHERE NOT 
 
 -- name: pending
 -- Parallel and ordered deliveries, each by its own partial index.
-SELECT count(*) AS pending, count(*) FILTER (WHERE next_attempt_at <= (SELECT now())) AS due
+SELECT count(*) AS pending, count(*) FILTER (WHERE next_attempt_at <= now()) AS due
   FROM (
     (SELECT d.next_attempt_at FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
       WHERE e.zone_id = %(zone)s AND d.state = 'pending' AND NOT d.ordered LIMIT %(count_max)s)

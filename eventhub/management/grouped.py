@@ -9,21 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from django.db.migrations import (
-    AddConstraint,
-    AddField,
-    AddIndex,
-    AlterField,
-    CreateModel,
-    RemoveConstraint,
-)
+from django.db import migrations
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
 from eventhub.postgresql.tables import CreateTable
 
-_GROUPED = {AddConstraint, AddField, AddIndex, AlterField, CreateModel, CreateTable} | {
-    RemoveConstraint
+_GROUPED = {
+    migrations.AddConstraint,
+    migrations.AddField,
+    migrations.AddIndex,
+    migrations.AlterField,
+    migrations.CreateModel,
+    migrations.RemoveConstraint,
+    CreateTable,
 }
 
 
@@ -74,11 +73,11 @@ def _target(operation: Operation) -> tuple[str, str] | None:
     if type(operation) not in _GROUPED:
         return None
     match operation:
-        case CreateModel():
+        case migrations.CreateModel():
             return operation.name_lower, ""
-        case AlterField(field=field) if field.unique:
+        case migrations.AlterField(field=field) if field.unique:
             return None
-        case AddIndex(index=added) | AddConstraint(constraint=added):
+        case migrations.AddIndex(index=added) | migrations.AddConstraint(constraint=added):
             return operation.model_name_lower, added.name
     return operation.model_name_lower, operation.name
 
