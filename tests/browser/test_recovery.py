@@ -233,6 +233,17 @@ def test_a_replay_is_previewed_started_paused_and_completes(desk: Desk, shop: Sh
     until(lambda: numbers(shop.sink.at(copy)) >= set(range(20, 30)), "the replayed events arrive")
 
 
+def test_a_duration_is_read_in_an_answer_with_long_numbers(desk: Desk, shop: Shop) -> None:
+    stream = "orders-2026112600000001"  # more digits than a double has
+    shop.zone.create_stream(stream)
+    assert shop.zone.emit(stream, [EVENT] * 2).status == 200
+    page = desk.open(f"replays/new?endpoint={shop.endpoint}&stream={stream}", "New replay")
+    page.get_by_label("Rate").fill("1")
+    desk.button("Preview").click()
+    expect(page.get_by_role("region", name="To be sent")).to_contain_text("2")
+    expect(page.get_by_role("region", name="Duration")).to_contain_text("2 seconds")
+
+
 def test_a_mistake_in_a_replay_is_shown_at_its_field(desk: Desk, shop: Shop) -> None:
     page = desk.open(
         f"replays/new?endpoint={shop.endpoint}&stream=orders&from=nothing:1", "New replay"

@@ -1,7 +1,6 @@
 import { queryOptions, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, done } from "../../api/client";
-import { measured } from "./measured";
 import type { JobName, Run } from "./types";
 
 const BUSY_INTERVAL_MS = 1_000;
@@ -15,14 +14,14 @@ export function isGoing(run: Run | null | undefined): run is Run {
 
 export const allJobs = queryOptions({
   queryKey: ["jobs"],
-  queryFn: async () => measured(await done(api.GET("/v1/jobs"))),
+  queryFn: () => done(api.GET("/v1/jobs")),
   refetchInterval: ({ state: { data } }) => (data?.jobs.some(({ running }) => isGoing(running)) ? BUSY_INTERVAL_MS : INTERVAL_MS),
 });
 
 export function oneRun(job: string, run: number) {
   return queryOptions({
     queryKey: ["runs", job, "one", run],
-    queryFn: async () => measured(await done(api.GET("/v1/jobs/{job}/runs/{run}", { params: { path: { job, run: String(run) } } }))),
+    queryFn: () => done(api.GET("/v1/jobs/{job}/runs/{run}", { params: { path: { job, run: String(run) } } })),
     refetchInterval: ({ state: { data } }) => (isGoing(data) ? BUSY_INTERVAL_MS : false),
   });
 }
@@ -33,8 +32,7 @@ export function useRuns(job: JobName) {
     queryKey: ["runs", job, "pages"],
     queryFn: async ({ pageParam: after }) => {
       const query = { limit: PAGE, after };
-      const { items, next } = await done(api.GET("/v1/jobs/{job}/runs", { params: { path: { job }, query } }));
-      return { items: measured(items), next };
+      return done(api.GET("/v1/jobs/{job}/runs", { params: { path: { job }, query } }));
     },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next }) => next ?? undefined,
