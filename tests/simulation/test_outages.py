@@ -123,10 +123,15 @@ def test_the_judge_of_a_recovery_detects_what_is_not_reported() -> None:
 
 def test_the_judge_of_a_backlog_detects_what_takes_longer_beside_it() -> None:
     """An idle value below 5 ms counts as 5 ms."""
-    idle = {"emit": 0.001, "overview": 0.01}
-    right = {"idle": idle, "failing": {"emit": 0.024, "overview": 0.049}, "draining": idle}
+    idle = {"emit": 0.001, "overview": 0.01, "delivery to one": 0.03}
+    failing = {"emit": 0.024, "overview": 0.049, "delivery to one": 0.14}
+    right = {"idle": idle, "failing": failing, "draining": {**failing, "delivery to one": 1.0}}
     assert backlog.slower(right) == []
-    for phase, slow in (("failing", {"emit": 0.026}), ("draining", {"overview": 0.051})):
+    for phase, slow in (
+        ("failing", {"emit": 0.026}),
+        ("failing", {"delivery to one": 0.16}),
+        ("draining", {"overview": 0.051}),
+    ):
         assert len(backlog.slower({**right, phase: {**right[phase], **slow}})) == 1
 
 

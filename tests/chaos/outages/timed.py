@@ -19,7 +19,7 @@ from tests.chaos.outages.scene import Scene
 
 CALLS_PER_S = 20.0
 TOTAL_S = 30.0  # of a request
-DELIVERY = "delivery by"
+DELIVERY = "delivery to"
 Call = Callable[[], Awaitable[Any]]
 
 
