@@ -4,8 +4,8 @@
 -- For the transaction of a search. Its statements read an index in its order, and stop after a page. As in callbacks.sql, the
 -- statistics of a partition that was empty a moment ago mislead: all deliveries of an endpoint would be read and sorted.
 SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
-       set_config('enable_sort', 'off', true), set_config('enable_hashjoin', 'off', true),
-       set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
+       set_config('enable_sort', 'off', true), set_config('enable_incremental_sort', 'off', true),
+       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
 
 -- name: partitions
 -- The partitions with deliveries of an endpoint, up to one if given, the newest first: one look-up each.
