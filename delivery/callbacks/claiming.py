@@ -57,6 +57,7 @@ class Claiming:
         self.pending_s = context.clock.monotonic_s()  # when a scan last found something pending
         self.count = 0  # deliveries claimed
         self.is_throttled = False  # the last claim met the limits of an endpoint
+        self.is_bounded = False  # the last claim met the bound of deliveries of batches
 
     @property
     def is_partial(self) -> bool:
@@ -79,7 +80,7 @@ class Claiming:
 
     async def claim(self, connection: Connection) -> bool:
         """Claim once and start posting; return True if more may be due."""
-        self.is_throttled = False
+        self.is_throttled = self.is_bounded = False
         parallel = await self._claim_parallel(connection)
         ordered = await self._claim_ordered(connection)
         return parallel or ordered
@@ -123,11 +124,16 @@ class Claiming:
             counts = _count(groups)
             throttle.use(_requests(counts, due))
         self.is_throttled |= throttle.is_limiting
+        self.is_bounded |= any(
+            counts[each] == count < allowed[each] * due[each].events_per_request
+            for each, count in requested.items()
+            if each not in probes.endpoints
+        )
         if not requested:
             return bool(due) or found.last is not None
         await self._post(connection, groups, due, probes, until_s)
         return (
-            counts.total() >= sum(requested.values())
+            any(counts[each] >= count for each, count in requested.items())
             or requested.keys() != due.keys()
             or found.last is not None
         )
@@ -172,7 +178,8 @@ class Claiming:
         """Post an endpoint's deliveries, one batch of them in each request at a time."""
         size = deliveries[0].target.batch
         if size is not None:
-            deliveries.sort(key=_position)
+            if deliveries[0].common is not deliveries[-1].common:
+                deliveries.sort(key=_position)
             for first in range(0, len(deliveries), size.events_max):
                 part = deliveries[first : first + size.events_max]
                 self._posting.deliver_batches(part, size, ordered=False)
@@ -222,8 +229,9 @@ class Claiming:
                 self._posting.deliver_lane(lane)
         self._post_lanes(batches)
         self._confirm(len(flat))
+        lanes = Counter(lane[0].endpoint_id for lane in taken)
         return (
-            len(taken) >= sum(each.lanes for each in requested.values())
+            any(lanes[each] >= count.lanes for each, count in requested.items())
             or requested.keys() != due.keys()
             or found.last is not None
         )
@@ -349,13 +357,21 @@ def _count(groups: Sequence[ClaimedGroup]) -> Counter[int]:
 def _deliveries(
     slots: Mapping[int, int], due: Mapping[int, CallbackEndpoint], probes: frozenset[int]
 ) -> dict[int, int]:
-    """Return how many deliveries to claim for the slots of each endpoint."""
-    free = limits.BATCH_DELIVERIES_CLAIMED_MAX
-    requested = {}
-    for endpoint_id, count in slots.items():
-        size = 1 if endpoint_id in probes else due[endpoint_id].events_per_request
-        requested[endpoint_id] = max(count, min(count * size, free)) if size > 1 else count
-        free -= requested[endpoint_id] if size > 1 else 0
+    """Return how many deliveries to claim for the slots of each endpoint. Of the bound of those
+    that are posted in batches each endpoint has an equal share, in whole batches if it can.
+    """
+    requested = dict(slots)
+    wanted = {
+        each: count * due[each].events_per_request
+        for each, count in slots.items()
+        if each not in probes and due[each].batch_events_max is not None
+    }
+    free, left = limits.BATCH_DELIVERIES_CLAIMED_MAX, len(wanted)
+    for each in sorted(wanted, key=wanted.__getitem__):
+        share = min(wanted[each], max(slots[each], free // left))
+        size = due[each].events_per_request
+        requested[each] = share if share < size else share - share % size
+        free, left = max(0, free - requested[each]), left - 1
     return requested
 
 
