@@ -361,14 +361,14 @@ def _deliveries(
     that are posted in batches each endpoint has an equal share, in whole batches if it can.
     """
     requested = dict(slots)
-    wanted = {
+    full = {
         each: count * due[each].events_per_request
         for each, count in slots.items()
         if each not in probes and due[each].batch_events_max is not None
     }
-    free, left = limits.BATCH_DELIVERIES_CLAIMED_MAX, len(wanted)
-    for each in sorted(wanted, key=wanted.__getitem__):
-        share = min(wanted[each], max(slots[each], free // left))
+    free, left = limits.BATCH_DELIVERIES_CLAIMED_MAX, len(full)
+    for each in sorted(full, key=full.__getitem__):
+        share = min(full[each], max(slots[each], free // left))
         size = due[each].events_per_request
         requested[each] = share if share < size else share - share % size
         free, left = max(0, free - requested[each]), left - 1

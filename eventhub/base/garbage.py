@@ -6,8 +6,8 @@ from eventhub.base import limits
 
 
 def freeze_loaded() -> None:
-    """Exempt all objects loaded so far from collections, which live as long as the process (a full
-    collection that walks them stops it for 50 ms), and collect the others less often.
+    """Keep collections away from all objects loaded so far, which live as long as the process: a
+    full collection that walks them stops it for 50 ms. Collect the others less often.
     """
     gc.collect()
     gc.freeze()
