@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 from delivery.callbacks import claims
 from delivery.callbacks.circuits import DeliveryKey, advance, hasten, return_probes, take_probes
+from delivery.callbacks.claim_shares import deliveries_requested, lanes_requested, requests_of
 from delivery.callbacks.claimed_groups import ClaimedGroup, claim_groups
 from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneCounts, ScanResult
 from delivery.callbacks.load import Loader
 from delivery.callbacks.posting import DispatcherContext, Posting
 from delivery.callbacks.prepared import GroupedDelivery, PreparedDelivery, prepared_group
 from delivery.callbacks.rotation import Rotation
-from delivery.callbacks.throttles import Throttle, within_throttles
+from delivery.callbacks.throttles import within_throttles
 from eventhub.base import limits, metrics
 from eventhub.postgresql.connections import Connection
 
@@ -117,12 +118,12 @@ class Claiming:
         until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
         async with within_throttles(connection, due, allowed) as throttle:
             probes = await self._probes(connection, allowed, ordered=False)
-            requested = _deliveries(allowed, due, probes.endpoints)
+            requested = deliveries_requested(allowed, due, probes.endpoints)
             expired = probes.endpoints & self._posting.expired_probes
             requested.update(dict.fromkeys(expired, limits.CALLBACK_LANE_DELIVERIES_MAX))
             groups = await self._claim_requested(connection, requested, probes.endpoints)
             counts = _count(groups)
-            throttle.use(_requests(counts, due))
+            throttle.use(requests_of(counts, due))
         self.is_throttled |= throttle.is_limiting
         self.is_bounded |= any(
             counts[each] == count < allowed[each] * due[each].events_per_request
@@ -207,10 +208,10 @@ class Claiming:
         per_lane = limits.CALLBACK_LANE_DELIVERIES_MAX
         async with within_throttles(connection, due, allowed, per_slot=per_lane) as throttle:
             probes = await self._probes(connection, allowed, ordered=True)
-            requested = _lanes(allowed, due, probes.endpoints, throttle)
+            requested = lanes_requested(allowed, due, probes.endpoints, throttle)
             taken = await self._take_lanes(connection, requested, probes.endpoints)
             claimed = Counter(each.endpoint_id for lane in taken for each in lane)
-            throttle.use(_requests(claimed, due))
+            throttle.use(requests_of(claimed, due))
         self.is_throttled |= throttle.is_limiting
         if not allowed:
             return bool(due) or found.last is not None
@@ -352,51 +353,6 @@ def _count(groups: Sequence[ClaimedGroup]) -> Counter[int]:
     for group in groups:
         counts[group.endpoint_id] += len(group.sequences)
     return counts
-
-
-def _deliveries(
-    slots: Mapping[int, int], due: Mapping[int, CallbackEndpoint], probes: frozenset[int]
-) -> dict[int, int]:
-    """Return how many deliveries to claim for the slots of each endpoint. Of the bound of those
-    that are posted in batches each endpoint has an equal share, in whole batches if it can.
-    """
-    requested = dict(slots)
-    full = {
-        each: count * due[each].events_per_request
-        for each, count in slots.items()
-        if each not in probes and due[each].batch_events_max is not None
-    }
-    free, left = limits.BATCH_DELIVERIES_CLAIMED_MAX, len(full)
-    for each in sorted(full, key=full.__getitem__):
-        share = min(full[each], max(slots[each], free // left))
-        size = due[each].events_per_request
-        requested[each] = share if share < size else share - share % size
-        free, left = max(0, free - requested[each]), left - 1
-    return requested
-
-
-def _lanes(
-    slots: Mapping[int, int],
-    due: Mapping[int, CallbackEndpoint],
-    probes: frozenset[int],
-    throttle: Throttle,
-) -> dict[int, LaneCounts]:
-    """Return how many lanes to take for the slots of each endpoint. A lane has a slot, but several
-    lanes share a batch.
-    """
-    requested = {}
-    for endpoint_id, count in _deliveries(slots, due, probes).items():
-        if due[endpoint_id].batch_events_max is not None and endpoint_id not in probes:
-            requested[endpoint_id] = LaneCounts(count, count, count)
-        else:
-            lane = throttle.per_slot(endpoint_id)
-            requested[endpoint_id] = LaneCounts(count, count * lane, lane)
-    return requested
-
-
-def _requests(claimed: Mapping[int, int], due: Mapping[int, CallbackEndpoint]) -> dict[int, int]:
-    """Return how many requests the claimed deliveries of each endpoint take."""
-    return {each: -(-count // due[each].events_per_request) for each, count in claimed.items()}
 
 
 async def _cancel(connection: Connection, found: ScanResult) -> None:
