@@ -60,7 +60,7 @@ class _Key(NamedTuple):
     sequence: int
 
 
-class _Part(NamedTuple):
+class _RowsByAge(NamedTuple):
     """Deliveries from the page's position on, and the fields of an index that has them by age."""
 
     rows: QuerySet[Delivery]
@@ -91,7 +91,7 @@ def _search(actor: Actor, filters: dict[str, Any], page: Page) -> PreparedPage:
             selecting["endpoint_id"] = filters["endpoint"]
         if page.after:
             rows = rows.filter(_than(TupleLessThan, _BY_AGE, _key(page.after)))
-        parts: Iterable[_Part] = [_Part(rows, _BY_AGE)]
+        parts: Iterable[_RowsByAge] = [_RowsByAge(rows, _BY_AGE)]
     elif filters["endpoint"] is not None:
         parts = _partitions(filters["endpoint"], page)
     else:
@@ -101,7 +101,7 @@ def _search(actor: Actor, filters: dict[str, Any], page: Page) -> PreparedPage:
     return _page(actor, parts, shown & Q(**selecting), filters, page)
 
 
-def _partitions(endpoint_id: int, page: Page) -> Iterator[_Part]:
+def _partitions(endpoint_id: int, page: Page) -> Iterator[_RowsByAge]:
     """Yield the deliveries of an endpoint, one partition after the other, the newest first. The key
     begins with the partition: a comparison that includes it would read those of other endpoints.
     """
@@ -112,11 +112,11 @@ def _partitions(endpoint_id: int, page: Page) -> Iterator[_Part]:
         rows = Delivery.objects.filter(partition_id=partition_id, endpoint_id=endpoint_id)
         if after is not None and partition_id == after.partition_id:
             rows = rows.filter(_than(TupleLessThan, _IN_PARTITION, after))
-        yield _Part(rows, _IN_PARTITION)
+        yield _RowsByAge(rows, _IN_PARTITION)
 
 
 def _page(
-    actor: Actor, parts: Iterable[_Part], shown: Q, filters: dict[str, Any], page: Page
+    actor: Actor, parts: Iterable[_RowsByAge], shown: Q, filters: dict[str, Any], page: Page
 ) -> PreparedPage:
     """Return a page of parts, the newest first, of which a bounded number of rows is examined."""
     by_event = _asks_for_event(filters)
