@@ -215,13 +215,15 @@ def listened_ids(
 
 def overview(*, zone_id: int) -> dict[str, Any]:
     """Return a zone's overview, at a cost that does not grow with it: counts end at
-    OVERVIEW_COUNT_MAX, and a count that takes too long is left out.
+    OVERVIEW_COUNT_MAX, that of pending deliveries continues with what was last counted of backlogs,
+    and a count that takes too long is left out.
     """
     at_us, health = SystemClock().now_us(), watch.last_report()
     values = {
         "zone": zone_id,
         "streams_max": limits.OVERVIEW_STREAMS_MAX,
         "count_max": limits.OVERVIEW_COUNT_MAX,
+        "pending_max": limits.OVERVIEW_PENDING_MAX,
         "silent_s": limits.HEALTH_SILENT_S_MAX,
     }
     [totals] = _read(SQL["totals"], values)

@@ -155,8 +155,16 @@ class StreamStateSerializer(Serializer):
 class BacklogSerializer(Serializer):
     """Counts of deliveries; null if they could not be counted in time."""
 
-    pending = serializers.IntegerField(allow_null=True, help_text=_MOST)
-    due = serializers.IntegerField(allow_null=True, help_text="Pending deliveries that are due.")
+    pending = serializers.IntegerField(
+        allow_null=True,
+        help_text=f"From {limits.OVERVIEW_PENDING_MAX} on, the number of the last count, which is"
+        " made once a second, or once a minute where counting takes long.",
+    )
+    due = serializers.IntegerField(
+        allow_null=True,
+        help_text="Pending deliveries that are due; null from"
+        f" {limits.OVERVIEW_PENDING_MAX} pending ones on.",
+    )
     dead_lettered = serializers.IntegerField(allow_null=True, help_text=_MOST)
 
 

@@ -9,7 +9,6 @@ import os
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
 
 import asyncio
-import gc
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -24,6 +23,7 @@ from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
 from eventhub.base.event_loop import run_forever
 from eventhub.base.fair_queue import Admission, Slots, WaitLimits
+from eventhub.base.garbage import freeze_loaded
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.http.app import AsgiApp, Router
 from eventhub.http.call import RouteServices
@@ -108,11 +108,7 @@ class Application:
         route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
         self._http = _with_cors(Router(_django, routes, route_services), hub)
         self._websocket = WebSocketRoute(services, monitor)
-        # All objects loaded so far live as long as the process: a full collection that walks them
-        # stops every socket for 50 ms.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(limits.GC_THRESHOLD)
+        freeze_loaded()
 
 
 def _emits() -> Admission:

@@ -82,7 +82,7 @@ class BatchRun:
             self.left = [each for each in self.left if not self.is_closed(each)]
         readable: list[BatchEvent] = []
         for each in self.left[: self.size.events_max]:
-            if (self._waiting and is_unpostable(each)) or each.body is None:
+            if each.body is None or (self._waiting and is_unpostable(each)):
                 break
             message = each.message
             readable.append(BatchEvent(each, message, each.element(each.body, message)))
@@ -118,7 +118,7 @@ def read_answer(
     if posted.outcome.code != "delivered":
         return posted, {}
     try:
-        return posted, event_results(posted.answer, {event.message for event in batch})
+        return posted, event_results(posted.answer, (event.message for event in batch))
     except ValueError:
         return posted._replace(outcome=AttemptOutcome("protocol", posted.outcome.status)), {}
 

@@ -5,7 +5,7 @@ After a failed request, half as many events are sent together, and so on: the on
 cannot take is alone in the end, and the others are delivered.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
@@ -66,7 +66,7 @@ def batch_content(events: Sequence[BatchElement], size: BatchSize) -> RequestCon
     return RequestContent(NATIVE, b'{"batch":[%b]}' % joined, limits.BATCH_ANSWER_BYTES_MAX)
 
 
-def event_results(answer: bytes | None, ids: Collection[str]) -> Mapping[str, AttemptOutcome]:
+def event_results(answer: bytes | None, ids: Iterable[str]) -> Mapping[str, AttemptOutcome]:
     """Return the failures that the answer to a batch names, by the ids of their deliveries. An
     event that the answer does not name is delivered, and so is one whose `status` is 2xx.
 

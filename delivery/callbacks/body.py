@@ -252,11 +252,22 @@ class EventCache:
         return len(self._bodies)
 
     def get(self, key: EventKey) -> Body | None:
-        cached = self._bodies.pop(key, None)
-        if cached is None:
-            return None
-        self._bodies[key] = cached[0], self._clock.monotonic_s()
-        return cached[0]
+        """Return the body of an event, if it is cached."""
+        return self.get_all([key])[0]
+
+    def get_all(self, keys: Sequence[EventKey]) -> list[Body | None]:
+        """Return the bodies of events, None for each that is not cached."""
+        now_s, bodies = self._clock.monotonic_s(), self._bodies
+        found: list[Body | None] = []
+        for key in keys:
+            cached = bodies.get(key)
+            if cached is None:
+                found.append(None)
+            else:
+                found.append(cached[0])
+                bodies[key] = cached[0], now_s
+                bodies.move_to_end(key)
+        return found
 
     def put(self, key: EventKey, body: Body) -> None:
         now_s = self._clock.monotonic_s()

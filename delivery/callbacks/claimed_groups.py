@@ -16,7 +16,7 @@ from eventhub.postgresql.rows import fetch_all
 
 
 class ClaimedGroup(NamedTuple):
-    """Deliveries of an endpoint that this worker claimed together, by their sequences, in no order;
+    """Deliveries of an endpoint that this worker claimed together, by their sequences, ascending;
     the other fields are those of `Claimed`. `created_at_us` is that of the oldest.
     """
 
@@ -69,4 +69,7 @@ async def claim_groups(
         "token": token or str(uuid4()),
         "claim_s": limits.CALLBACK_CLAIM_S,
     }
-    return await fetch_all(connection, ClaimedGroup, SQL["claim_parallel"], values, binary=True)
+    groups = await fetch_all(connection, ClaimedGroup, SQL["claim_parallel"], values, binary=True)
+    for each in groups:
+        each.sequences.sort()  # much cheaper than in the statement
+    return groups

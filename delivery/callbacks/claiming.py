@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 from delivery.callbacks import claims
 from delivery.callbacks.circuits import DeliveryKey, advance, hasten, return_probes, take_probes
+from delivery.callbacks.claim_shares import deliveries_requested, lanes_requested, requests_of
 from delivery.callbacks.claimed_groups import ClaimedGroup, claim_groups
 from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneCounts, ScanResult
 from delivery.callbacks.load import Loader
 from delivery.callbacks.posting import DispatcherContext, Posting
 from delivery.callbacks.prepared import GroupedDelivery, PreparedDelivery, prepared_group
 from delivery.callbacks.rotation import Rotation
-from delivery.callbacks.throttles import Throttle, within_throttles
+from delivery.callbacks.throttles import within_throttles
 from eventhub.base import limits, metrics
 from eventhub.postgresql.connections import Connection
 
@@ -57,6 +58,7 @@ class Claiming:
         self.pending_s = context.clock.monotonic_s()  # when a scan last found something pending
         self.count = 0  # deliveries claimed
         self.is_throttled = False  # the last claim met the limits of an endpoint
+        self.is_bounded = False  # the last claim met the bound of deliveries of batches
 
     @property
     def is_partial(self) -> bool:
@@ -79,7 +81,7 @@ class Claiming:
 
     async def claim(self, connection: Connection) -> bool:
         """Claim once and start posting; return True if more may be due."""
-        self.is_throttled = False
+        self.is_throttled = self.is_bounded = False
         parallel = await self._claim_parallel(connection)
         ordered = await self._claim_ordered(connection)
         return parallel or ordered
@@ -116,18 +118,23 @@ class Claiming:
         until_s = self._clock.monotonic_s() + limits.CALLBACK_CLAIM_S
         async with within_throttles(connection, due, allowed) as throttle:
             probes = await self._probes(connection, allowed, ordered=False)
-            requested = _deliveries(allowed, due, probes.endpoints)
+            requested = deliveries_requested(allowed, due, probes.endpoints)
             expired = probes.endpoints & self._posting.expired_probes
             requested.update(dict.fromkeys(expired, limits.CALLBACK_LANE_DELIVERIES_MAX))
             groups = await self._claim_requested(connection, requested, probes.endpoints)
             counts = _count(groups)
-            throttle.use(_requests(counts, due))
+            throttle.use(requests_of(counts, due))
         self.is_throttled |= throttle.is_limiting
+        self.is_bounded |= any(
+            counts[each] == count < allowed[each] * due[each].events_per_request
+            for each, count in requested.items()
+            if each not in probes.endpoints
+        )
         if not requested:
             return bool(due) or found.last is not None
         await self._post(connection, groups, due, probes, until_s)
         return (
-            counts.total() >= sum(requested.values())
+            any(counts[each] >= count for each, count in requested.items())
             or requested.keys() != due.keys()
             or found.last is not None
         )
@@ -172,7 +179,8 @@ class Claiming:
         """Post an endpoint's deliveries, one batch of them in each request at a time."""
         size = deliveries[0].target.batch
         if size is not None:
-            deliveries.sort(key=_position)
+            if deliveries[0].common is not deliveries[-1].common:
+                deliveries.sort(key=_position)
             for first in range(0, len(deliveries), size.events_max):
                 part = deliveries[first : first + size.events_max]
                 self._posting.deliver_batches(part, size, ordered=False)
@@ -200,10 +208,10 @@ class Claiming:
         per_lane = limits.CALLBACK_LANE_DELIVERIES_MAX
         async with within_throttles(connection, due, allowed, per_slot=per_lane) as throttle:
             probes = await self._probes(connection, allowed, ordered=True)
-            requested = _lanes(allowed, due, probes.endpoints, throttle)
+            requested = lanes_requested(allowed, due, probes.endpoints, throttle)
             taken = await self._take_lanes(connection, requested, probes.endpoints)
             claimed = Counter(each.endpoint_id for lane in taken for each in lane)
-            throttle.use(_requests(claimed, due))
+            throttle.use(requests_of(claimed, due))
         self.is_throttled |= throttle.is_limiting
         if not allowed:
             return bool(due) or found.last is not None
@@ -222,8 +230,9 @@ class Claiming:
                 self._posting.deliver_lane(lane)
         self._post_lanes(batches)
         self._confirm(len(flat))
+        lanes = Counter(lane[0].endpoint_id for lane in taken)
         return (
-            len(taken) >= sum(each.lanes for each in requested.values())
+            any(lanes[each] >= count.lanes for each, count in requested.items())
             or requested.keys() != due.keys()
             or found.last is not None
         )
@@ -344,43 +353,6 @@ def _count(groups: Sequence[ClaimedGroup]) -> Counter[int]:
     for group in groups:
         counts[group.endpoint_id] += len(group.sequences)
     return counts
-
-
-def _deliveries(
-    slots: Mapping[int, int], due: Mapping[int, CallbackEndpoint], probes: frozenset[int]
-) -> dict[int, int]:
-    """Return how many deliveries to claim for the slots of each endpoint."""
-    free = limits.BATCH_DELIVERIES_CLAIMED_MAX
-    requested = {}
-    for endpoint_id, count in slots.items():
-        size = 1 if endpoint_id in probes else due[endpoint_id].events_per_request
-        requested[endpoint_id] = max(count, min(count * size, free)) if size > 1 else count
-        free -= requested[endpoint_id] if size > 1 else 0
-    return requested
-
-
-def _lanes(
-    slots: Mapping[int, int],
-    due: Mapping[int, CallbackEndpoint],
-    probes: frozenset[int],
-    throttle: Throttle,
-) -> dict[int, LaneCounts]:
-    """Return how many lanes to take for the slots of each endpoint. A lane has a slot, but several
-    lanes share a batch.
-    """
-    requested = {}
-    for endpoint_id, count in _deliveries(slots, due, probes).items():
-        if due[endpoint_id].batch_events_max is not None and endpoint_id not in probes:
-            requested[endpoint_id] = LaneCounts(count, count, count)
-        else:
-            lane = throttle.per_slot(endpoint_id)
-            requested[endpoint_id] = LaneCounts(count, count * lane, lane)
-    return requested
-
-
-def _requests(claimed: Mapping[int, int], due: Mapping[int, CallbackEndpoint]) -> dict[int, int]:
-    """Return how many requests the claimed deliveries of each endpoint take."""
-    return {each: -(-count // due[each].events_per_request) for each, count in claimed.items()}
 
 
 async def _cancel(connection: Connection, found: ScanResult) -> None:

@@ -72,7 +72,8 @@ class CallbackDispatcher:
         self._client = HttpClient(self._guard)
         self._changed = asyncio.Event()  # something has changed ...
         self._scan_requested = True  # ... that may have made something due
-        self._has_more = False  # the last scan did not claim everything
+        self._has_more = False  # the last scan did not claim everything ...
+        self._at_once = False  # ... although there is room
         self._continues = False  # the last unit reached its bound with more to do
         self._stopping = False
         self._idle = asyncio.Event()  # no unit is running
@@ -293,6 +294,8 @@ class CallbackDispatcher:
                     return
             if self._is_done():
                 return
+            if self._at_once:
+                continue
             scan = await self._paused(self._next_scan_s())
             if scan and self._has_more:
                 await asyncio.sleep(limits.CALLBACK_GATHER_S)
@@ -308,10 +311,11 @@ class CallbackDispatcher:
     async def _claim_once(self, connection: Connection) -> None:
         """Claim once, if there is room."""
         before = self._claiming.count
-        self._scan_requested, self._has_more = False, True
+        self._scan_requested, self._has_more, self._at_once = False, True, False
         if self._has_room():
             with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
                 self._has_more = await self._claiming.claim(connection)
+            self._at_once = self._claiming.is_bounded
         self._claimed_any = self._claiming.count > before
         if self._claimed_any:
             self._claimed_s = self._clock.monotonic_s()

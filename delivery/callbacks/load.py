@@ -129,10 +129,7 @@ class Loader:
         if missing:
             events = await self._reader.read(connection, missing, self._segments)
             found = [
-                [
-                    body or self._build_body(each, sequence, formats[each.endpoint_id], events)
-                    for sequence, body in zip(each.sequences, bodies, strict=True)
-                ]
+                self._built_bodies(each, bodies, formats[each.endpoint_id], events)
                 for each, bodies in zip(claimed, found, strict=True)
             ]
         groups = await self._groups(connection, claimed, endpoints, found)
@@ -141,10 +138,7 @@ class Loader:
                 self._segment_of(each).segment,
                 self._variables(each) if each.version_ids else {},
                 bodies,
-                [
-                    body is None or _is_visible(body.facts, endpoints[each.endpoint_id], groups)
-                    for body in bodies
-                ],
+                _visible(bodies, endpoints[each.endpoint_id], groups),
             )
             for each, bodies in zip(claimed, found, strict=True)
         ]
@@ -155,8 +149,10 @@ class Loader:
             return [self._own_body(claim, sequence, format) for sequence in claim.sequences]
         if not self._has_annotations(claim):
             return [None] * len(claim.sequences)
-        get, segment_id, report = self._events.get, claim.segment_id, self._report(claim)
-        return [get((segment_id, sequence, format, report)) for sequence in claim.sequences]
+        segment_id, report = claim.segment_id, self._report(claim)
+        return self._events.get_all(
+            [(segment_id, sequence, format, report) for sequence in claim.sequences]
+        )
 
     def _own_body(self, claim: AnyClaim, sequence: int, format: Format) -> Body | None:
         """Return the body of a gap notice, or of a delivery with a copy of its event."""
@@ -185,6 +181,24 @@ class Loader:
         }
         return await _load_groups(connection, clients) if clients else {}
 
+    def _built_bodies(
+        self,
+        claim: AnyClaim,
+        bodies: Sequence[Body | None],
+        format: Format,
+        events: Mapping[EventName, EventBytes | GapNotice],
+    ) -> Sequence[Body | None]:
+        """Return the bodies of a claim; those that are missing are built from their events, unless
+        they were built for a claim before it.
+        """
+        if None not in bodies:
+            return bodies
+        known = self._known_bodies(claim, format)
+        return [
+            body or self._build_body(claim, sequence, format, events)
+            for sequence, body in zip(claim.sequences, known, strict=True)
+        ]
+
     def _build_body(
         self,
         claimed: AnyClaim,
@@ -201,11 +215,8 @@ class Loader:
         if not self._has_annotations(claimed):
             return None
         report = self._report(claimed)
-        key = (*name, format, report)
-        body = self._events.get(key)
-        if body is None:
-            body = event_body(format, LoggedEvent(segment, sequence, *found), report)
-            self._events.put(key, body)
+        body = event_body(format, LoggedEvent(segment, sequence, *found), report)
+        self._events.put((*name, format, report), body)
         return body
 
     def _segment_of(self, claimed: AnyClaim) -> SegmentName:
@@ -247,6 +258,20 @@ class Loader:
             self._segments.clear()
             missing = {each.segment_id for each in claimed}
         self._segments.update(await claims.load_segments(connection, missing))
+
+
+def _visible(
+    bodies: Sequence[Body | None],
+    endpoint: CallbackEndpoint,
+    groups: Mapping[int, frozenset[str]],
+) -> list[bool]:
+    """Return which of the events the endpoint may get. Most are for everyone."""
+    return [
+        body is None
+        or (not (facts := body.facts).audience and not facts.endpoint_id)
+        or _is_visible(facts, endpoint, groups)
+        for body in bodies
+    ]
 
 
 def _is_visible(

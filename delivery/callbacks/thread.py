@@ -10,6 +10,7 @@ import uvloop
 
 from delivery.callbacks.dispatcher import CallbackDispatcher, DispatcherSettings
 from eventhub.base import limits
+from eventhub.base.garbage import freeze_loaded
 from eventhub.base.logs import get_logger
 
 log = get_logger(__name__)
@@ -44,6 +45,7 @@ class DispatcherThread:
         """
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        freeze_loaded()
         self._thread.start()
         self._ready.wait()
 

@@ -25,16 +25,23 @@ SELECT count(*) FILTER (WHERE c.enabled) AS enabled, count(*) FILTER (WHERE NOT 
   LEFT JOIN endpoint_health h ON h.endpoint_id = c.id
 
 -- name: pending
--- Parallel and ordered deliveries, each by its own partial index.
-SELECT count(*) AS pending, count(*) FILTER (WHERE next_attempt_at <= now()) AS due
+-- Parallel and ordered deliveries, each by its own partial index, up to `pending_max`. If there are more, their number is that of
+-- the last count of the clients' backlogs, and those that are due are not counted.
+SELECT CASE WHEN c.pending < %(pending_max)s THEN c.pending
+            ELSE greatest(c.pending, (SELECT sum(b.events) FROM backlog_counts b WHERE b.zone_id = %(zone)s))::bigint
+       END AS pending,
+       CASE WHEN c.pending < %(pending_max)s THEN c.due END AS due
   FROM (
-    (SELECT d.next_attempt_at FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
-      WHERE e.zone_id = %(zone)s AND d.state = 'pending' AND NOT d.ordered LIMIT %(count_max)s)
-    UNION ALL
-    (SELECT d.next_attempt_at FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
-      WHERE e.zone_id = %(zone)s AND d.state = 'pending' AND d.ordered LIMIT %(count_max)s)
-    LIMIT %(count_max)s
-  ) AS counted
+    SELECT count(*) AS pending, count(*) FILTER (WHERE next_attempt_at <= now()) AS due
+      FROM (
+        (SELECT d.next_attempt_at FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
+          WHERE e.zone_id = %(zone)s AND d.state = 'pending' AND NOT d.ordered LIMIT %(pending_max)s)
+        UNION ALL
+        (SELECT d.next_attempt_at FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
+          WHERE e.zone_id = %(zone)s AND d.state = 'pending' AND d.ordered LIMIT %(pending_max)s)
+        LIMIT %(pending_max)s
+      ) AS first
+  ) AS c
 
 -- name: dead_lettered
 SELECT count(*) AS dead_lettered

@@ -46,7 +46,7 @@ class Watch:
         self.last_total = 0
         self._look(self._supervisor, "supervisor", at_s)
         for guardian in self._supervisor.children():
-            with suppress(psutil.Error, ValueError, KeyError):
+            with suppress(psutil.Error, ValueError, KeyError, IndexError):  # it is just starting
                 part = json.loads(guardian.cmdline()[4])["name"]
                 self._look(guardian, f"guardian of {part}", at_s)
                 for process in guardian.children(recursive=True):

@@ -20,8 +20,8 @@ CREW = Crew(web=1, forwarders=1, workers=2)
 RATE = 10.0
 SECONDS = 2.0
 DELIVERIES = 600
-EVENTS = 450  # to each of the endpoints of the backlog
 QUOTA_BYTES = 64 * 1024 * 1024  # partitions of 4 MiB
+BACKLOG = backlog.Plan(events=200, seconds=SECONDS, quota_bytes=QUOTA_BYTES)
 GONE_SCHEDULE = [5, 60]
 PLAN = away.Plan(hours=26, events=20, gone=40, schedule=GONE_SCHEDULE, step_s=9_000.0, every_h=13)
 PATIENCE = pytest.mark.timeout(240)
@@ -73,7 +73,7 @@ async def test_a_drained_backlog_leaves_no_space_used_when_its_partitions_are_re
     scene: Scene,
 ) -> None:
     """Last: months pass."""
-    found = await backlog.backlog(scene, EVENTS, SECONDS)
+    found = await backlog.backlog(scene, BACKLOG)
     problems = await backlog.judged(scene, found)
     assert [each for each in problems if " takes " not in each] == []
     sizes = {moment: each["deliveries"] for moment, each in found.sizes.items()}
@@ -119,6 +119,20 @@ def test_the_judge_of_a_recovery_detects_what_is_not_reported() -> None:
         right._replace(runs={7: {**run, "state": "failed"}}),
     ):
         assert len(recovery_wrong(wrong, 4, {"gone": 7})) == 1
+
+
+def test_the_judge_of_a_backlog_detects_what_takes_longer_beside_it() -> None:
+    """An idle value below 5 ms counts as 5 ms."""
+    idle = {"emit": 0.001, "overview": 0.01, "delivery to one": 0.03}
+    failing = {"emit": 0.024, "overview": 0.049, "delivery to one": 0.14}
+    right = {"idle": idle, "failing": failing, "draining": {**failing, "delivery to one": 1.0}}
+    assert backlog.slower(right) == []
+    for phase, slow in (
+        ("failing", {"emit": 0.026}),
+        ("failing", {"delivery to one": 0.16}),
+        ("draining", {"overview": 0.051}),
+    ):
+        assert len(backlog.slower({**right, phase: {**right[phase], **slow}})) == 1
 
 
 def test_the_judge_of_a_storm_detects_a_neighbour_that_waits() -> None:

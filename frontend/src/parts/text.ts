@@ -28,10 +28,14 @@ export function duration(seconds: number): string {
   return `${WHOLE.format(amount)} ${unit}${amount === 1 ? "" : "s"}`;
 }
 
+/** Format a count that may be null after a timeout. */
+export function counted(value: number | null): string {
+  return value === null ? "not counted" : WHOLE.format(value);
+}
+
 /** Format a count of the overview: bounded, and null after a timeout. */
 export function count(value: number | null): string {
-  if (value === null) return "not counted";
-  return value >= COUNT_MAX ? `${WHOLE.format(COUNT_MAX)} or more` : WHOLE.format(value);
+  return value !== null && value >= COUNT_MAX ? `${WHOLE.format(COUNT_MAX)} or more` : counted(value);
 }
 
 /** A state of the API in words: `dead-lettered`. */

@@ -3,265 +3,146 @@
 import argparse
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, LiteralString, NamedTuple
-
-import aiohttp
+from typing import NamedTuple
 
 from sparkjobs.report.plot import PlotLabels, PlotSeries
 from tests.chaos import report
 from tests.chaos.callbacks.receivers import Endpoint
 from tests.chaos.callbacks.sink import Mood
-from tests.chaos.events import Name, event_of
-from tests.chaos.figures import draw, per_second, percentile
+from tests.chaos.figures import draw, per_second
+from tests.chaos.outages.retirement import TABLES, retire, sizes_of
 from tests.chaos.outages.scene import Scene, Tenant
-from tests.chaos.until import NeverCame, until_true
+from tests.chaos.outages.timed import DELIVERY, Sides, Timed
 
-BULK, QUIET = "bulk", "quiet"  # with the backlog; the one whose requests are timed
+# with the backlog; the one whose emits and deliveries are timed; without endpoints
+BULK, QUIET, FILLER = "bulk", "quiet", "filler"
 FAILS, WELL = Mood(status_500=1.0), Mood()
 ENDPOINTS = 20  # half of them ordered by a key
 # so that a partition has 512 MiB, and a client's backlog of 1,000,000 fits: 700 MiB with its events
 QUOTA_BYTES = 8 * 1024**3
-CALLS_PER_S = 20.0
+QUOTA_BYTES_MIN = 64 * 1024**2  # of a smaller run, whose partitions are smaller by as much
+DELIVERIES = 1_000_000
+IDLE, FAILING, DRAINING = "idle", "failing", "draining"
 P99_RATIO_MAX = 5.0
 P99_IDLE_S_MIN = 0.005  # a shorter idle value says nothing: one pause of the scheduler is longer
 SIZE_RATIO_MAX = 1.2
 SIZE_NOISE_BYTES = 1024 * 1024  # some pages of each table and index
-STILL_S = 120.0
-RETIRED_AFTER_S = 31 * 86_400.0  # deliveries and attempts are retained for 30 days
-RETIRE_S = 300.0
-TABLES = ("deliveries", "attempts", "lanes", "circuits", "callback_workers")
-SIZES: LiteralString = """
-    SELECT t.name, COALESCE(sum(pg_total_relation_size(c.oid)), 0)::bigint
-      FROM unnest(%s::text[]) AS t (name)
-      LEFT JOIN pg_class c ON c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
-       AND c.relname ~ ('^' || t.name || '(_p?[0-9]+)?$')
-     GROUP BY t.name"""
-Call = Callable[[], Awaitable[Any]]
 
 
-class Latencies(NamedTuple):
-    """The seconds of each kind of request."""
+class Plan(NamedTuple):
+    """The course of a run. `events`: to each endpoint; `seconds`: of each measurement but that of
+    the drain; `quota_bytes`: of the hub.
+    """
 
-    found: dict[str, list[float]]
-
-    @property
-    def p99(self) -> dict[str, float]:
-        return {name: percentile(seconds, 0.99) for name, seconds in self.found.items()}
+    events: int
+    seconds: float
+    quota_bytes: int
 
 
 class Backlog(NamedTuple):
-    """The measurements. `sizes`: bytes by table, by moment."""
+    """The measurements. `p99`: seconds by kind of request, by phase. `sizes`: bytes by table, by
+    moment.
+    """
 
     deliveries: int
     filled_s: float
     drained_s: float
     accepted: list[float]  # per second
-    idle: dict[str, float]
-    draining: dict[str, float]
+    p99: dict[str, dict[str, float]]
     sizes: dict[str, dict[str, int]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--deliveries", type=int, default=1_000_000)
-    parser.add_argument("--seconds", type=float, default=60.0, help="of idle requests")
+    parser.add_argument("--deliveries", type=int, default=DELIVERIES)
+    parser.add_argument("--seconds", type=float, default=120.0, help="of requests before the drain")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="SVG")
 
 
 def tenants() -> list[Tenant]:
-    """Return the one with the backlog, and one whose requests are timed."""
+    """Return the one with the backlog, one whose requests are timed, and one that only emits."""
     endpoints = {
         f"bulk-{number}": Endpoint(ordered=True, order_by="size") if number % 2 else Endpoint()
         for number in range(ENDPOINTS)
     }
-    return [Tenant(BULK, endpoints), Tenant(QUIET, {})]
+    quiet = {
+        "quiet-parallel": Endpoint(),
+        "quiet-by-key": Endpoint(ordered=True, order_by="color"),
+    }
+    return [Tenant(BULK, endpoints), Tenant(QUIET, quiet), Tenant(FILLER, {})]
 
 
 async def run(options: argparse.Namespace, data: Path) -> int:
     """Run, judge and print. Return the exit status."""
     events = options.deliveries // ENDPOINTS
-    quota = {"EVENTHUB_QUOTA_BYTES": str(QUOTA_BYTES)}
-    async with Scene.open(data, lambda _: tenants(), options.seed, **quota) as scene:
-        found = await backlog(scene, events, options.seconds)
+    quota = max(QUOTA_BYTES * options.deliveries // DELIVERIES, QUOTA_BYTES_MIN)
+    given = {"EVENTHUB_QUOTA_BYTES": str(quota)}
+    async with Scene.open(data, lambda _: tenants(), options.seed, **given) as scene:
+        found = await backlog(scene, Plan(events, options.seconds, quota))
         problems = await judged(scene, found)
-    show(found)
+    show_sizes(found)
     if options.plot is not None:
         plot(options.plot, found)
     return report.end(options.json, {"seed": options.seed, **found._asdict()}, problems)
 
 
-async def backlog(scene: Scene, events: int, seconds: float) -> Backlog:
+async def backlog(scene: Scene, plan: Plan) -> Backlog:
     """Let receivers fail until so many events are pending for each; then let them drain, and their
-    partitions be retired.
+    partitions be retired. Print what is measured.
     """
-    await scene.fill(BULK, max(events // 20, 10))  # so that the tables are not empty before
-    await _accepted(scene)
-    sizes = {"before": await _sizes(scene)}
-    idle = Latencies({})
-    await _time(scene, idle, lambda: asyncio.sleep(seconds))
-    await scene.set_mood(BULK, FAILS)
-    began = time.monotonic()
-    await scene.fill(BULK, events)
-    filled_s = time.monotonic() - began
-    sizes["full"] = await _sizes(scene)
+    await scene.fill(BULK, max(plan.events // 20, 10))  # so that the tables are not empty before
+    await scene.accepted(BULK)
+    sizes = {"before": await sizes_of(scene)}
+    timed = Timed(scene, Sides(BULK, QUIET))
+    await timed.phase(IDLE, asyncio.sleep(plan.seconds))
+    filled_s = await _fill(scene, plan.events)
+    print(f"{plan.events * ENDPOINTS} deliveries pending after {filled_s:.0f} s", flush=True)
+    sizes["full"] = await sizes_of(scene)
+    await timed.phase(FAILING, asyncio.sleep(plan.seconds))
     await scene.set_mood(BULK, WELL)
-    draining = Latencies({})
     back_at = time.monotonic()
-    await _time(scene, draining, lambda: _drain(scene))
-    drained_at = time.monotonic()
-    sizes["drained"] = await _sizes(scene)
-    await _retire(scene)
-    sizes["retired"] = await _sizes(scene)
+    await timed.phase(DRAINING, _drain(scene))
     taken = scene.arrivals.taken.items()
     accepted = [at for key, at in taken if key[1] == BULK and at >= back_at]
+    drained_s = max(accepted) - back_at
+    show_drain(timed.p99, len(accepted), drained_s)
+    sizes["drained"] = await sizes_of(scene)
+    await retire(scene, BULK, FILLER, plan.quota_bytes)
+    sizes["retired"] = await sizes_of(scene)
     return Backlog(
-        deliveries=events * ENDPOINTS,
+        deliveries=plan.events * ENDPOINTS,
         filled_s=filled_s,
-        drained_s=drained_at - back_at,
-        accepted=per_second(accepted, back_at, int(drained_at - back_at)),
-        idle=idle.p99,
-        draining=draining.p99,
+        drained_s=drained_s,
+        accepted=per_second(accepted, back_at, int(drained_s)),
+        p99=timed.p99,
         sizes=sizes,
     )
+
+
+async def _fill(scene: Scene, events: int) -> float:
+    """Let half of the endpoints be disabled and the others fail, and emit so many events; return
+    the seconds until their deliveries were written.
+    """
+    await scene.set_mood(BULK, FAILS)
+    for name in list(scene.places[BULK].ids)[::4] + list(scene.places[BULK].ids)[1::4]:
+        await scene.patch(BULK, name, {"enabled": False})
+    began = time.monotonic()
+    await scene.fill(BULK, events)
+    return time.monotonic() - began
 
 
 async def _drain(scene: Scene) -> None:
     """Change every endpoint, which is called at once then, and wait for the last delivery."""
     for name in scene.places[BULK].ids:
-        await scene.patch(BULK, name, {"description": "it is back"})
-    await _accepted(scene)
-
-
-async def _accepted(scene: Scene) -> None:
-    """Wait until every delivery is accepted, as long as some are. Raise NeverCame."""
-    ids, accepted = scene.places[BULK].ids, scene.arrivals.accepted
-    expected = (await scene.heads())[BULK] * len(ids)
-    count, moved_at = 0, time.monotonic()
-
-    async def done() -> bool:
-        nonlocal count, moved_at
-        await asyncio.sleep(0.5)
-        if (now := sum(accepted[name] for name in ids)) != count:
-            count, moved_at = now, time.monotonic()
-        if time.monotonic() - moved_at > STILL_S:
-            raise NeverCame(f"{expected - count} deliveries, nothing for {STILL_S:.0f} s")
-        return count >= expected
-
-    await until_true(done, "the last delivery", float("inf"))
-
-
-async def _time(scene: Scene, latencies: Latencies, work: Callable[[], Awaitable[None]]) -> None:
-    """Time requests to the API, at a steady rate, while some work is done."""
-    working = asyncio.ensure_future(work())
-    calls = _calls(scene)
-    sending: set[asyncio.Task[None]] = set()
-    number = 0
-    began = time.monotonic()
-    while not working.done():
-        name = list(calls)[number % len(calls)]
-        number += 1
-        task = asyncio.create_task(_timed(calls[name], latencies.found.setdefault(name, [])))
-        sending.add(task)
-        task.add_done_callback(sending.discard)
-        pause_s = began + number / CALLS_PER_S - time.monotonic()
-        await asyncio.wait([working], timeout=max(pause_s, 0.0))
-    await asyncio.gather(*sending)
-    await working
-
-
-async def _timed(call: Call, found: list[float]) -> None:
-    began = time.monotonic()
-    await call()
-    found.append(time.monotonic() - began)
-
-
-def _calls(scene: Scene) -> dict[str, Call]:
-    """Return the requests that are timed, by name: an emit, and reads of those who manage."""
-    quiet, bulk = scene.places[QUIET].http, scene.places[BULK]
-    url, numbers = scene.hub.url, iter(range(1, 1 << 60))
-    endpoint = bulk.ids["bulk-0"]
-
-    async def emit() -> None:
-        name = Name(QUIET, 1, next(numbers))
-        event = event_of(name, at=time.monotonic(), with_id=False)
-        await _ok(quiet, "POST", f"{url}/v1/streams/{QUIET}/events", event)
-
-    def read(path: str) -> Call:
-        return lambda: _ok(bulk.http, "GET", f"{url}/v1/{path}", None)
-
-    return {
-        "emit": emit,
-        "endpoints": read("endpoints"),
-        "endpoint": read(f"endpoints/{endpoint}"),
-        "deliveries": read(f"deliveries?endpoint={endpoint}&limit=50"),
-        "dead letters": read("dead-letters"),
-        "overview": read("overview"),
-    }
-
-
-async def _ok(http: aiohttp.ClientSession, method: str, url: str, body: Any) -> None:
-    async with http.request(method, url, json=body) as response:
-        await response.read()
-        response.raise_for_status()
-
-
-async def _sizes(scene: Scene) -> dict[str, int]:
-    """Return the bytes of each table with its indexes and partitions."""
-    return dict(await scene.hub.rows(SIZES, list(TABLES)))  # type: ignore[arg-type]
-
-
-async def _retire(scene: Scene) -> None:
-    """Wait until the next partition is in use; then let 31 days pass, twice, and have a worker
-    retire what is to be retired: the first time seals the open segments of quiet streams.
-    """
-    [(partition,)] = await scene.hub.rows(
-        "SELECT max(h.partition_id) FROM heads h JOIN streams s ON s.id = h.stream_id"
-        " WHERE s.name = %s",
-        BULK,
-    )
-
-    async def advanced() -> bool:
-        await asyncio.sleep(0.5)
-        [(current,)] = await scene.hub.rows("SELECT current_partition FROM log_state")
-        return bool(current > partition)
-
-    async def sealed() -> bool:
-        await asyncio.sleep(0.5)
-        [(left,)] = await scene.hub.rows(
-            "SELECT count(*) FROM segments WHERE partition_id = %s AND sealed_at IS NULL", partition
-        )
-        return bool(left == 0)
-
-    async def a_month_later() -> None:
-        await asyncio.to_thread(scene.clock.advance, RETIRED_AFTER_S)
-        done = await asyncio.to_thread(scene.hub.celery, "call", "delivery.retire")
-        done.check_returncode()
-
-    await until_true(advanced, "a new partition to be in use", RETIRE_S)
-    await a_month_later()
-    await until_true(sealed, "the segments to be sealed", RETIRE_S)
-    await a_month_later()
-
-    async def retired() -> bool:
-        await asyncio.sleep(0.5)
-        [(left,)] = await scene.hub.rows(
-            "SELECT count(*) FROM pg_class WHERE relname = %s", f"deliveries_p{partition}"
-        )
-        return bool(left == 0)
-
-    await until_true(retired, f"deliveries_p{partition} to be retired", RETIRE_S)
+        await scene.patch(BULK, name, {"enabled": True, "description": "it is back"})
+    await scene.accepted(BULK)
 
 
 async def judged(scene: Scene, found: Backlog) -> list[str]:
     """Return what is wrong."""
-    problems = await scene.missing(BULK) + scene.arrivals.taken_problems()
+    problems = await scene.missing(BULK, QUIET) + scene.arrivals.taken_problems()
     problems += scene.journal.problems
-    for name, idle in found.idle.items():
-        if found.draining[name] > P99_RATIO_MAX * max(idle, P99_IDLE_S_MIN):
-            problems.append(
-                f"{name} takes {found.draining[name] * 1000:.0f} ms, {idle * 1000:.0f} ms idle"
-            )
+    problems += slower(found.p99)
     before, after = found.sizes["before"], found.sizes["retired"]
     problems += [
         f"{name} has {after[name]} bytes, {before[name]} before"
@@ -271,17 +152,37 @@ async def judged(scene: Scene, found: Backlog) -> list[str]:
     return problems
 
 
-def show(found: Backlog) -> None:
-    """Print the figures."""
-    rate = found.deliveries / found.drained_s
-    print(
-        f"{found.deliveries} deliveries pending after {found.filled_s:.0f} s,"
-        f" drained within {found.drained_s:.0f} s, {rate:.0f}/s"
-    )
-    print(f"{'p99 of':<20}{'idle':>12}{'draining':>12}{'ratio':>8}")
-    for name, idle in found.idle.items():
-        beside = found.draining[name]
-        print(f"{name:<20}{idle * 1000:>9.1f} ms{beside * 1000:>9.1f} ms{beside / idle:>8.2f}")
+def slower(p99: dict[str, dict[str, float]]) -> list[str]:
+    """Return the kinds of requests that take longer beside the backlog than they may. Deliveries
+    are not judged while it drains: they share workers and receiver with it.
+    """
+    return [
+        f"{kind} takes {p99[phase][kind] * 1000:.0f} ms while {phase}, {idle * 1000:.0f} ms idle"
+        for phase in (FAILING, DRAINING)
+        for kind, idle in p99[IDLE].items()
+        if p99[phase][kind] > P99_RATIO_MAX * max(idle, P99_IDLE_S_MIN)
+        and not (phase == DRAINING and kind.startswith(DELIVERY))
+    ]
+
+
+def show_drain(p99: dict[str, dict[str, float]], deliveries: int, seconds: float) -> None:
+    """Print the speed of the drain, and the 99th percentiles of all phases; ratios are those that
+    are judged.
+    """
+    rate = deliveries / seconds
+    print(f"{deliveries} deliveries drained within {seconds:.0f} s, {rate:.0f}/s")
+    beside = (FAILING, DRAINING)
+    print(f"{'p99 of':<28}{IDLE:>12}" + "".join(f"{phase:>12}{'ratio':>7}" for phase in beside))
+    for kind, idle in p99[IDLE].items():
+        cells = [
+            f"{seconds * 1000:>9.1f} ms{seconds / max(idle, P99_IDLE_S_MIN):>7.2f}"
+            for seconds in (p99[phase][kind] for phase in beside)
+        ]
+        print(f"{kind:<28}{idle * 1000:>9.1f} ms{''.join(cells)}", flush=True)
+
+
+def show_sizes(found: Backlog) -> None:
+    """Print the sizes of tables."""
     print(f"{'MiB of':<20}" + "".join(f"{moment:>12}" for moment in found.sizes))
     for name in TABLES:
         cells = "".join(f"{sizes[name] / 2**20:>12.2f}" for sizes in found.sizes.values())

@@ -1,9 +1,9 @@
 """The clock of a hub's database, driven by a test: hours pass in a running hub in seconds.
 
 `now()` and its relatives are functions of the schema `test_clock`, which every session finds before
-PostgreSQL's own. They are ahead of the machine's clock by what a table says, so all sessions see a
-step at once. What lives in real time, heartbeats, leases and claims under way, moves with the step:
-no worker seems dead because a test let an hour pass.
+PostgreSQL's own. They are ahead of the machine's clock by what one of them says, so all sessions
+see a step at once. What lives in real time, heartbeats, leases and claims under way, moves with the
+step: no worker seems dead because a test let an hour pass.
 """
 
 import asyncio
@@ -21,18 +21,20 @@ LOCK_S = 0.1  # shorter than a deadlock is looked for
 SETTLE_S = 90.0  # until the workers have done what is due
 CLAIM_S = 46.0
 
+# PostgreSQL inlines these functions into every statement, so the clock costs a row no more than its
+# own. A step replaces the one that has the distance, which has all sessions plan again.
 SCHEMA: LiteralString = """
     CREATE SCHEMA test_clock;
-    CREATE TABLE test_clock.ahead (by interval NOT NULL);
-    INSERT INTO test_clock.ahead VALUES ('0');
+    CREATE FUNCTION test_clock.ahead() RETURNS interval STABLE LANGUAGE sql
+        AS $$SELECT interval '0'$$;
     CREATE FUNCTION test_clock.now() RETURNS timestamptz STABLE LANGUAGE sql
-        AS 'SELECT pg_catalog.now() + by FROM test_clock.ahead';
+        AS 'SELECT pg_catalog.now() + test_clock.ahead()';
     CREATE FUNCTION test_clock.transaction_timestamp() RETURNS timestamptz STABLE LANGUAGE sql
-        AS 'SELECT pg_catalog.now() + by FROM test_clock.ahead';
+        AS 'SELECT pg_catalog.now() + test_clock.ahead()';
     CREATE FUNCTION test_clock.statement_timestamp() RETURNS timestamptz STABLE LANGUAGE sql
-        AS 'SELECT pg_catalog.statement_timestamp() + by FROM test_clock.ahead';
+        AS 'SELECT pg_catalog.statement_timestamp() + test_clock.ahead()';
     CREATE FUNCTION test_clock.clock_timestamp() RETURNS timestamptz VOLATILE LANGUAGE sql
-        AS 'SELECT pg_catalog.clock_timestamp() + by FROM test_clock.ahead';
+        AS 'SELECT pg_catalog.clock_timestamp() + test_clock.ahead()';
     -- Django writes CURRENT_TIMESTAMP, which is no function
     CREATE FUNCTION test_clock.changed() RETURNS trigger LANGUAGE plpgsql
         AS 'BEGIN NEW.changed_at := test_clock.now(); RETURN NEW; END';
@@ -85,8 +87,11 @@ STEP: tuple[LiteralString, ...] = (
                      due_at = due_at + %(step)s::interval
      WHERE expires_at > now()
     """,
-    "UPDATE test_clock.ahead SET by = by + %(step)s::interval",
 )
+AHEAD: LiteralString = """
+    CREATE OR REPLACE FUNCTION test_clock.ahead() RETURNS interval STABLE LANGUAGE sql
+        AS $$SELECT interval {}$$
+"""
 # What is due of some endpoints, or under way, and when the next thing is.
 DUE: LiteralString = """
     WITH one AS (
@@ -174,12 +179,14 @@ class DatabaseClock:
 
     def _stepped(self, seconds: float) -> bool:
         values = {"step": f"{seconds} seconds", "claim_s": CLAIM_S}
+        ahead = sql.SQL(AHEAD).format(sql.Literal(f"{self.ahead_s + seconds} seconds"))
         try:
             with self._connection.transaction():
                 self._connection.execute(f"SET LOCAL lock_timeout = '{int(LOCK_S * 1000)}ms'")
                 self._connection.execute(LOCK)
                 for statement in STEP:
                     self._connection.execute(statement, values)
+                self._connection.execute(ahead)
         except psycopg.errors.LockNotAvailable:
             return False
         return True

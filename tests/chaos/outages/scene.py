@@ -6,7 +6,7 @@ import asyncio
 import random
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ from tests.chaos.hub import Crew, HubUnderTest
 from tests.chaos.journal import Journal
 from tests.chaos.outages.clock import DatabaseClock
 from tests.chaos.readers import close_quietly
-from tests.chaos.until import until, until_true
+from tests.chaos.until import NeverCame, until, until_true
 
 CREW = Crew(web=2, forwarders=2, workers=2)
 OPERATOR, CLIENT = "operator", "tenant"
@@ -40,6 +40,8 @@ REPEATED = (429, 503)
 READY_S = 60.0
 FORWARD_S = 300.0  # until forwarders have written the deliveries of a backlog
 READ_S = 0.05
+LOOK_S = 0.5  # between two looks at what is accepted
+STILL_S = 120.0  # without any progress
 
 
 class Tenant(NamedTuple):
@@ -63,6 +65,10 @@ class Place(NamedTuple):
     key: str
     ids: dict[str, int]  # of its endpoints
     http: aiohttp.ClientSession  # with its key
+
+
+async def _nothing() -> None:
+    pass
 
 
 class Scene:
@@ -195,6 +201,22 @@ class Scene:
             return bool(behind == 0)
 
         await until_true(done, f"forwarders of {stream}", FORWARD_S)
+
+    async def accepted(self, stream: str, step: Callable[[], Awaitable[None]] = _nothing) -> None:
+        """Wait until every delivery of a tenant is accepted, as long as some are. `step` is taken
+        after each look. Raise NeverCame.
+        """
+        names, accepted = self.places[stream].ids, self.arrivals.accepted
+        expected = (await self.heads())[stream] * len(names)
+        count, moved_at = -1, time.monotonic()
+        while (now := sum(accepted[name] for name in names)) < expected:
+            if now != count:
+                count, moved_at = now, time.monotonic()
+            elif time.monotonic() - moved_at > STILL_S:
+                raise NeverCame(f"{expected - now} deliveries, nothing for {STILL_S:.0f} s")
+            await asyncio.sleep(LOOK_S)
+            self.raise_broken()
+            await step()
 
     async def set_mood(self, stream: str, mood: Mood, *names: str) -> None:
         """Change the behaviour of a tenant's endpoints at the sink, by default of all."""

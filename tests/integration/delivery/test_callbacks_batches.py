@@ -210,6 +210,22 @@ async def test_lanes_of_several_keys_share_a_batch(world: CallbacksWorld) -> Non
     assert again == [number for number in range(1, 9) if number % 2 == failed]
 
 
+async def test_endpoints_share_the_bound_of_a_claim_in_whole_batches(
+    world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The story: the first endpoint took it all, and the others were posted in small batches."""
+    monkeypatch.setattr(limits, "BATCH_DELIVERIES_CLAIMED_MAX", 35)
+    monkeypatch.setattr(limits, "CALLBACK_SCAN_INTERVAL_S", 600.0)
+    sent = world.events(100)
+    async with receiver() as sink:
+        endpoints = [world.endpoint(sink.url, batch_events_max=10) for _ in range(3)]
+        for endpoint in endpoints:
+            world.deliver(sent, endpoint)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 300)
+    assert [len(ids(each)) for each in sink.posted] == [10] * 30
+
+
 async def test_an_event_lingers_for_others_but_not_once_the_batch_is_full(
     world: CallbacksWorld,
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from typing import Any
 
 import pytest
 from cloudevents.v1.http import from_http
@@ -120,6 +121,24 @@ async def test_a_lane_with_a_backlog_continues_as_soon_as_it_is_free(world: Call
     starts = range(claim, 5 * claim, claim)
     waits = sorted(sink.posted[n].at_s - sink.posted[n - 1].at_s for n in starts)
     assert waits[1] < limits.CALLBACK_SCAN_INTERVAL_S / 2
+
+
+@pytest.mark.parametrize("fields", [{}, {"ordered": True, "order_by": "@key"},
+                                    {"batch_events_max": 2}])  # fmt: skip
+async def test_a_backlog_continues_although_another_endpoint_has_no_more(
+    world: CallbacksWorld, fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The story: less was claimed than requested, so the next claim waited for the next scan."""
+    monkeypatch.setattr(limits, "CALLBACK_SCAN_INTERVAL_S", 600.0)
+    sent = world.events(60)
+    lanes = [-n for n in sent.sequences] if fields.get("ordered") else []
+    async with receiver() as sink:
+        few, many = (world.endpoint(sink.url, **fields) for _ in range(2))
+        world.deliver(sent._replace(sequences=[1]), few, lanes=lanes[:1])
+        world.deliver(sent, many, lanes=lanes)
+        async with draining(world):
+            await until(lambda: world.count("delivered") == 61)
+    assert len(sink.posted) in (61, 31)
 
 
 async def test_two_drains_share_parallel_deliveries_without_posting_any_twice(

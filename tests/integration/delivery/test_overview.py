@@ -84,12 +84,58 @@ def test_the_backlog_is_the_zones_own_in_all_states() -> None:
 
 def test_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "OVERVIEW_COUNT_MAX", 10)
+    monkeypatch.setattr(limits, "OVERVIEW_PENDING_MAX", 20)
     manager = caller_with(*EVERYTHING, zone_name="plant")
     own = endpoint(zone("plant"))
     deliveries(own, "pending", 30, first=1)
     deliveries(own, "dead_lettered", 30, first=100)
     backlog = manager.get("/v1/overview").json()["backlog"]
-    assert backlog == {"pending": 10, "due": 10, "dead_lettered": 10}
+    assert backlog == {"pending": 20, "due": None, "dead_lettered": 10}
+
+
+def test_a_large_backlog_is_shown_as_it_was_last_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all clients of the zone; a count from before deliveries were added does not hide them."""
+    monkeypatch.setattr(limits, "OVERVIEW_PENDING_MAX", 10)
+    manager = caller_with(*EVERYTHING, zone_name="plant")
+    own, plant = endpoint(zone("plant")), zone("plant").pk
+    deliveries(own, "pending", 9, first=1)
+    counts = "INSERT INTO backlog_counts (client_id, zone_id, events, bytes) VALUES"
+    run(f"{counts} (1, %s, 3, 1), (2, %s, 4, 1), (3, %s, 999, 1)", plant, plant, plant + 1)
+
+    def backlog() -> Any:
+        return manager.get("/v1/overview").json()["backlog"]
+
+    assert backlog() == {"pending": 9, "due": 9, "dead_lettered": 0}
+    deliveries(own, "pending", 21, first=10)
+    assert backlog() == {"pending": 10, "due": None, "dead_lettered": 0}
+    run("UPDATE backlog_counts SET events = 26 WHERE client_id = 2")
+    assert backlog() == {"pending": 29, "due": None, "dead_lettered": 0}
+
+
+def test_a_large_backlog_of_an_endpoint_is_shown_as_it_was_last_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In this minute or the one before."""
+    monkeypatch.setattr(limits, "OVERVIEW_PENDING_MAX", 10)
+    manager = caller_with(*EVERYTHING, zone_name="plant")
+    own = endpoint(zone("plant"))
+    deliveries(own, "pending", 9, first=1)
+    count = (
+        "INSERT INTO endpoint_statistics (step_s, starts_at, endpoint_id, pending) VALUES"
+        " (60, to_timestamp(floor(extract(epoch FROM now()) / 60 - %s) * 60), %s, %s)"
+    )
+    run(count, 2, own, 500)
+
+    def pending() -> Any:
+        return manager.get(f"/v1/endpoints/{own}/statistics").json()["pending"]
+
+    assert pending() == 9
+    deliveries(own, "pending", 21, first=10)
+    assert pending() == 10
+    run(count, 1, own, 28)
+    assert pending() == 28
+    run(count, 0, own, 31)
+    assert pending() == 31
 
 
 def test_counts_that_take_too_long_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

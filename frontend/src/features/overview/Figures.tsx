@@ -3,7 +3,7 @@ import { Link } from "react-router";
 
 import { pathIn, useZone } from "../../api/zone";
 import { Figure } from "../../parts/Figure";
-import { count, rate as rateText, whole } from "../../parts/text";
+import { count, counted, rate as rateText, whole } from "../../parts/text";
 import type { Overview } from "./readings";
 
 export function Figures({ overview, rate }: { overview: Overview; rate: number | null }) {
@@ -28,8 +28,8 @@ export function Figures({ overview, rate }: { overview: Overview; rate: number |
       />
       <Figure
         label="Pending deliveries"
-        value={count(backlog.pending)}
-        about={backlog.due === null ? undefined : `${count(backlog.due)} due now`}
+        value={counted(backlog.pending)}
+        about={pendingAbout(backlog)}
       />
       <Figure
         label="Dead-lettered deliveries"
@@ -38,6 +38,12 @@ export function Figures({ overview, rate }: { overview: Overview; rate: number |
       />
     </SimpleGrid>
   );
+}
+
+/** The hub counts what is due only while few deliveries are pending. */
+function pendingAbout({ pending, due }: Overview["backlog"]): string | undefined {
+  if (pending === null) return undefined;
+  return due === null ? "at the last count" : `${whole(due)} due now`;
 }
 
 function EndpointsAbout({ endpoints: { failing, disabled } }: { endpoints: Overview["endpoints"] }) {
