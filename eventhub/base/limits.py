@@ -379,6 +379,18 @@ DEAD_LETTER_SAMPLES = 3  # deliveries shown of each group
 DELIVERY_IN_PROGRESS_S = 15  # Retry-After of a change to a delivery that is being posted
 
 EXAMPLES_RETAINED = 1_000  # events of the stream of examples of a zone
+
+# --- applications ---
+APPLICATIONS_PER_ZONE_MAX = 100_000  # a new one counts them: some 10 ms
+APPLICATION_GROUPS_PER_ZONE_MAX = 1_000  # all may be derived again after one change
+APPLICATION_GROUP_MEMBERS_MAX = 1_000  # read after each change of one of them
+APPLICATION_REASON_CHARS_MAX = 1_000  # a sentence or two, in each event
+APPLICATION_EVENTS_RETAINED = 100_000  # of a zone's changes of states; a keyed stream loses no state
+APPLICATIONS_COUNT_INTERVAL_S = 60.0  # between counts for the metric, which read all rows
+HEARTBEAT_TIMEOUT_S_MIN = 5  # several checks, and a retry of the sender
+HEARTBEAT_TIMEOUT_S_MAX = 7 * 24 * 3600  # a weekly job
+HEARTBEAT_CHECK_INTERVAL_S = 1.0  # the delay of a missed heartbeat; one look-up in an index
+HEARTBEATS_MISSED_AT_ONCE = 500  # in one transaction, which holds up reports of the zone
 EXAMPLE_ITEMS_MAX = 1_000  # of a list in a generated example
 EXAMPLE_SIZE_MAX = 65_536  # values, and characters of texts, that a schema's minimums may ask for
 

@@ -22,6 +22,10 @@ _ACTIONS = {
 _VERBS = {"GET": "show", "POST": "create", "PUT": "set", "PATCH": "update", "DELETE": "delete"}
 # the help of each group of commands: its thing first, then what its commands do
 GROUPS = {
+    "application-groups": "Groups of applications: set, list and delete them.",
+    "applications": "States of applications: report, list and delete them.",
+    "applications heartbeat": "Heartbeats of an application: send one.",
+    "applications monitor": "The monitoring of heartbeats: start and stop it.",
     "boot": "The hub's last start.",
     "channels": "Channels (tag masks) of a zone: define, list and delete them.",
     "clients": "Clients of a zone: their groups, keys and listeners.",
