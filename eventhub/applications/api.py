@@ -56,7 +56,7 @@ class Applications(ResourceView):
         return selectors.applications_of(zone_id=self.actor.zone_id)
 
     @operation(
-        "Report the state of an application, and create it if there is none",
+        "Report the state of an application; it is created if there is none",
         *(*_CREATES, *_EMITS),
         body=ReportSerializer,
         response={200: ApplicationSerializer, 201: ApplicationSerializer},
@@ -90,7 +90,7 @@ class Monitoring(Applications):
     """The monitoring of an application's heartbeats."""
 
     @operation(
-        "Start to monitor the heartbeats of an application, or change the time-out",
+        "Monitor the heartbeats of an application; again, it changes the time-out",
         body=MonitorSerializer,
         permissions=(ManagesApplications,),
     )
@@ -99,7 +99,7 @@ class Monitoring(Applications):
         return self.answer(services.monitor(actor=self.actor, name=name, **self.body()))
 
     @operation(
-        "Stop to monitor the heartbeats of an application", permissions=(ManagesApplications,)
+        "Stop monitoring the heartbeats of an application", permissions=(ManagesApplications,)
     )
     def perform_destroy(self) -> None:
         services.monitor(actor=self.actor, name=self.key, timeout_s=None)
@@ -126,7 +126,7 @@ class ApplicationGroups(ResourceView):
         return selectors.groups_of(zone_id=self.actor.zone_id)
 
     @operation(
-        "Create a group of applications, or set its members",
+        "Set the members of a group of applications; it is created if there is none",
         *(*_CREATES, UnknownApplication),
         body=NewApplicationGroupSerializer,
         response={200: ApplicationGroupSerializer, 201: ApplicationGroupSerializer},
