@@ -32,11 +32,11 @@ from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog import append
-from eventhub.eventlog.append import append_batch
+from eventhub.eventlog.append import append_batch, require_proven
 from eventhub.eventlog.drafts import Draft
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
 from eventhub.postgresql.leadership import leading_session, try_lead
-from eventhub.postgresql.rows import fetch_all
+from eventhub.postgresql.rows import fetch_all, fetch_value
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -147,7 +147,10 @@ async def _miss(
 
 
 async def _append(connection: Connection, drafts: Sequence[Draft]) -> int:
-    """Append events of one stream; return the last sequence. Raises their refusal."""
+    """Append events of one stream; return the last sequence. Raises their refusal, and
+    DatabaseUnavailable until the log is proved.
+    """
+    require_proven(await fetch_value(connection, append.SQL["appendable"]))
     [outcome] = (await append_batch(connection, [drafts])).outcomes
     if isinstance(outcome, EventHubError):
         raise outcome
