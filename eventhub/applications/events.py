@@ -58,7 +58,7 @@ def application_draft(
         "monitored": found.timeout_s is not None,
         "timeout_s": found.timeout_s,
     }
-    return _draft(stream_id, type, found.name, attributes, (found.name,), action)
+    return _draft(stream_id, type, found.name, attributes, action)
 
 
 def group_draft(stream_id: int, type: str, found: GroupState, *, action: str = "") -> Draft:
@@ -69,16 +69,11 @@ def group_draft(stream_id: int, type: str, found: GroupState, *, action: str = "
         "previous": found.previous,
         "since": _text(found.since),
     }
-    return _draft(stream_id, type, f"group:{found.name}", attributes, (), action)
+    return _draft(stream_id, type, f"group:{found.name}", attributes, action)
 
 
 def _draft(
-    stream_id: int,
-    type: str,
-    key: str,
-    attributes: dict[str, Any],
-    application: tuple[str, ...],
-    action: str,
+    stream_id: int, type: str, key: str, attributes: dict[str, Any], action: str
 ) -> Draft:
     ends = type in (DELETED, GROUP_DELETED)
     event = Event(
@@ -87,7 +82,7 @@ def _draft(
         {name: value for name, value in attributes.items() if value is not None},
         source="eventhub",
         node="hub",
-        application=application,
+        application=(key,) if "name" in attributes else (),
         key=key,
         correlation=action,
         tombstone=ends,
