@@ -30,7 +30,10 @@ urlpatterns = [
     path("v1/types", include("eventhub.types.urls")),
     path("v1/applications", include("eventhub.applications.urls")),
     path("v1/application-groups", ApplicationGroups.as_view(LIST)),
-    path("v1/application-groups/<str:application_group>", ApplicationGroups.as_view({**PUT, **DELETE})),
+    path(
+        "v1/application-groups/<str:application_group>",
+        ApplicationGroups.as_view({**PUT, **DELETE}),
+    ),
     path("v1/languages", registrations_api.Languages.as_view(LIST)),
     path("v1/filters", include("registrations.explain.urls")),
     path("v1/registrations", include("registrations.urls")),

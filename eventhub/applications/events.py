@@ -72,9 +72,7 @@ def group_draft(stream_id: int, type: str, found: GroupState, *, action: str = "
     return _draft(stream_id, type, f"group:{found.name}", attributes, action)
 
 
-def _draft(
-    stream_id: int, type: str, key: str, attributes: dict[str, Any], action: str
-) -> Draft:
+def _draft(stream_id: int, type: str, key: str, attributes: dict[str, Any], action: str) -> Draft:
     ends = type in (DELETED, GROUP_DELETED)
     event = Event(
         SYSTEM_DOMAIN,

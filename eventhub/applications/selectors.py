@@ -37,9 +37,7 @@ def groups_of(*, zone_id: int) -> QuerySet[ApplicationGroup]:
         .annotate(names=ArrayAgg("application__name", order_by="application__name"))
     )
     return ApplicationGroup.objects.filter(zone_id=zone_id).annotate(
-        applications=Coalesce(
-            Subquery(members.values("names")), Value([], ArrayField(TextField()))
-        )
+        applications=Coalesce(Subquery(members.values("names")), Value([], ArrayField(TextField())))
     )
 
 

@@ -20,7 +20,7 @@ from eventhub.api.announcements import append_events, raw_connection
 from eventhub.api.replies import current
 from eventhub.applications import events
 from eventhub.applications.changes import POLICY, changed_groups
-from eventhub.applications.errors import UnknownApplication, UnknownApplicationGroup
+from eventhub.applications.errors import UnknownApplicationGroup
 from eventhub.applications.events import ApplicationState, GroupState
 from eventhub.applications.models import Application, ApplicationGroup, ApplicationMember, State
 from eventhub.applications.selectors import (
@@ -211,9 +211,7 @@ def _enter(found: Application, state: str, reason: str) -> None:
 def _append(stream_id: int, type: str, found: Application, previous: str | None) -> None:
     """Append the event of a saved change, and those of the groups whose states changed with it."""
     saved = Application.objects.get(pk=found.pk)
-    draft = events.application_draft(
-        stream_id, type, _state_of(saved, previous), action=_action()
-    )
+    draft = events.application_draft(stream_id, type, _state_of(saved, previous), action=_action())
     _emit([draft, *_group_drafts(stream_id, applications=[saved.pk])])
 
 

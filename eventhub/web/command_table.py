@@ -16,8 +16,8 @@ _RAW = "application/x-ndjson"
 _BY_HAND = re.compile(r"/v1/(session|streams/{stream}/(events|segments/{segment}/raw))")
 # whose last word is the verb itself
 _ACTIONS = {
-    *("apply", "cancel", "check", "discard", "dry-run", "explain", "heartbeat", "interest", "pause"),
-    *("preview", "resend", "restore", "resume", "skip", "verify"),
+    *("apply", "cancel", "check", "discard", "dry-run", "explain", "heartbeat", "interest"),
+    *("pause", "preview", "resend", "restore", "resume", "skip", "verify"),
 }
 _VERBS = {"GET": "show", "POST": "create", "PUT": "set", "PATCH": "update", "DELETE": "delete"}
 # the help of each group of commands: its thing first, then what its commands do

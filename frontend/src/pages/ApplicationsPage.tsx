@@ -26,14 +26,18 @@ const COLUMNS: Column<Application>[] = [
   { title: "Time-out", cell: ({ timeout_s: timeout }) => (timeout === null ? "–" : duration(timeout)) },
 ];
 
+interface Asked {
+  state?: string;
+  application?: string;
+}
+
 /** States of applications and groups; the open application and the state filter are in the address. */
 export function ApplicationsPage() {
   const zone = useZone();
   const [search, setSearch] = useSearchParams();
   const [group, setGroup] = useState<ApplicationGroup>();
   const state = STATES.find((one) => one === search.get("state"));
-  const go = (next: { state?: string; application?: string }) =>
-    setSearch(new URLSearchParams(Object.entries(next).filter(([, value]) => value !== undefined)));
+  const go = (next: Asked) => setSearch(searchOf(next));
   const close = () => go({ state });
   return (
     <>
@@ -105,4 +109,11 @@ function List({ zone, state, onOpen }: { zone: string; state: ApplicationState |
       }
     />
   );
+}
+
+function searchOf({ state, application }: Asked): URLSearchParams {
+  const search = new URLSearchParams();
+  if (state !== undefined) search.set("state", state);
+  if (application !== undefined) search.set("application", application);
+  return search;
 }

@@ -1,32 +1,48 @@
 """Missed heartbeats: the time-out, the grace after an interruption, bounds, deleted zones."""
 
 import asyncio
+import os
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
-from psycopg.conninfo import make_conninfo
+from django.db import connections
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from eventhub.applications.heartbeats import miss_due
 from eventhub.base import limits
 from eventhub.postgresql.connections import connect
+from tests.databases import migrated_database
 from tests.integration.access_world import EVERYTHING, ApiCaller, caller_with
 
-pytestmark = pytest.mark.django_db(transaction=True)
 LONG_S = 10_000.0  # longer than every time-out here
 TIMEOUT_S = 60
 
 
+@pytest.fixture(autouse=True)
+def _committed(django_db_blocker: Any) -> Iterator[None]:
+    """Let Django use a database of the test's own, so that other sessions see what it commits."""
+    default = connections["default"]
+    before = default.settings_dict["NAME"]
+    with migrated_database("heartbeats") as url, django_db_blocker.unblock():
+        _close(default)
+        default.settings_dict["NAME"] = conninfo_to_dict(url)["dbname"]
+        try:
+            yield
+        finally:
+            _close(default)
+            default.settings_dict["NAME"] = before
+
+
+def _close(default: Any) -> None:
+    default.close()
+    default.close_pool()
+
+
 def database() -> str:
-    found = connection.settings_dict
-    options = {"host": found["HOST"], "port": found["PORT"] or None}
-    return make_conninfo(
-        dbname=found["NAME"],
-        user=found["USER"] or None,
-        password=found["PASSWORD"] or None,
-        **options,
-    )
+    name = connections["default"].settings_dict["NAME"]
+    return make_conninfo(os.environ["DATABASE_URL"], dbname=name)
 
 
 def miss(watched_s: float = LONG_S) -> int:
