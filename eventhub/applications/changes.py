@@ -27,7 +27,7 @@ POLICY = {
 def changed_groups(
     connection: psycopg.Connection[Any], applications: Sequence[int], groups: Sequence[int] = ()
 ) -> list[GroupState]:
-    """Derive the states of groups, named by their ids or by those of applications in them, and
+    """Compute the states of groups, named by their ids or by those of applications in them, and
     return those that changed.
     """
     values = {"applications": [*applications], "groups": [*groups]}

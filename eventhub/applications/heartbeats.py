@@ -51,7 +51,7 @@ class _Due(NamedTuple):
     stream_id: int | None
 
 
-class _Count(NamedTuple):
+class _StateCount(NamedTuple):
     state: str
     applications: int
 
@@ -96,7 +96,7 @@ class HeartbeatWatch:
         return count == limits.HEARTBEATS_MISSED_AT_ONCE
 
     async def _count(self, connection: Connection) -> None:
-        found = dict(await fetch_all(connection, _Count, SQL["count"]))
+        found = dict(await fetch_all(connection, _StateCount, SQL["count"]))
         for state in events.STATES:
             metrics.APPLICATIONS.labels(state=state).set(found.get(state, 0))
 

@@ -235,7 +235,7 @@ def _group_draft(stream_id: int, type: str, found: ApplicationGroup) -> Draft:
 def _group_drafts(
     stream_id: int, *, applications: Sequence[int] = (), groups: Sequence[int] = ()
 ) -> list[Draft]:
-    """Derive the states of groups again, and build the events of those that changed."""
+    """Compute the states of groups again, and build the events of those that changed."""
     found = changed_groups(raw_connection(), applications, groups)
     return [
         events.group_draft(stream_id, events.GROUP_STATE, one, action=_action()) for one in found

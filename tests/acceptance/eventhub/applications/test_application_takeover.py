@@ -92,10 +92,10 @@ def test_a_missed_heartbeat_is_noticed_once_also_after_the_leader_was_killed(
         until_offline(shop, web)
     finally:
         shop.hub.web[killed].start()
-    told = [(one["key"], one["attributes"]["state"]) for one in events(shop, web)[3:]]
+    reported = [(one["key"], one["attributes"]["state"]) for one in events(shop, web)[3:]]
     missed = [("till", "offline"), ("group:g", "offline")]
     restored = [("till", "degraded"), ("group:g", "degraded")]
-    assert told == [*missed, *restored, *missed]
+    assert reported == [*missed, *restored, *missed]
 
 
 def test_a_start_of_the_hub_announces_all_states_again_with_its_reason(shop: LiveZone) -> None:

@@ -32,7 +32,7 @@ def last(zone: LiveZone) -> int:
     return int(get(zone, STREAM)["last"])
 
 
-def told(found: list[dict[str, Any]]) -> list[tuple[str, str, str | None, str]]:
+def reported(found: list[dict[str, Any]]) -> list[tuple[str, str, str | None, str]]:
     """Return the type, key, previous state and state of events."""
     return [
         (one["type"], one["key"], one["attributes"].get("previous"), one["attributes"]["state"])
@@ -54,7 +54,7 @@ def test_a_change_of_a_state_is_an_event_and_a_wrong_state_is_refused(
         "field": "state"
     }
     [_, second, third] = events(zone)
-    assert told([second, third]) == [
+    assert reported([second, third]) == [
         ("application.state", "till", "online", "degraded"),
         ("application.state", "till/printer", None, "faulted"),
     ]
@@ -82,7 +82,7 @@ def test_the_same_state_again_is_a_heartbeat_and_no_event(hub: LiveHub, zone: Li
     assert last(zone) == 1
     explained = put(zone, "till", "online", "warm").json
     assert (explained["reason"], explained["since"]) == ("warm", made["since"])
-    assert told(events(zone, after=1)) == [("application.state", "till", "online", "online")]
+    assert reported(events(zone, after=1)) == [("application.state", "till", "online", "online")]
     hub.call("POST", "/v1/applications/none/heartbeat", {}, key=zone.admin).refused(
         404, "unknown_application"
     )
@@ -98,7 +98,7 @@ def test_a_fault_in_a_group_of_three_is_one_event_of_each(hub: LiveHub, zone: Li
     assert (made.status, made.json["state"], made.json["applications"]) == (201, "online", names)
     before = last(zone)
     put(zone, "b", "faulted")
-    assert told(events(zone, before)) == [
+    assert reported(events(zone, before)) == [
         ("application.state", "b", "online", "faulted"),
         ("application_group.state", "group:shop", "online", "degraded"),
     ]
@@ -116,7 +116,7 @@ def test_a_fault_in_a_group_of_three_is_one_event_of_each(hub: LiveHub, zone: Li
     assert hub.call("PUT", path, {"applications": ["b"]}, key=zone.admin).status == 200
     assert hub.call("DELETE", "/v1/applications/b", key=zone.admin).status == 204
     assert hub.call("DELETE", path, key=zone.admin).status == 204
-    assert told(events(zone, before)) == [
+    assert reported(events(zone, before)) == [
         ("application_group.state", "group:shop", "degraded", "online"),
         ("application.deleted", "b", None, "online"),
         ("application_group.state", "group:shop", "online", "offline"),

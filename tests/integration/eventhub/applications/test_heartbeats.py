@@ -90,7 +90,7 @@ def test_a_heartbeat_within_the_time_out_is_not_missed() -> None:
     pass_time(TIMEOUT_S - 5)
     assert caller.post("/v1/applications/till/heartbeat", {}).status_code == 200
     pass_time(10)
-    assert (miss(), states()) == (1, {"till": "online"})  # it is due, and was heard of
+    assert (miss(), states()) == (1, {"till": "online"})  # it is due, and sent a heartbeat
     assert miss() == 0
     pass_time(TIMEOUT_S)
     assert (miss(), states()) == (1, {"till": "offline"})
