@@ -474,6 +474,10 @@ DEAD_LETTERS_COUNT_INTERVAL_S = 60.0  # between two counts, which have passes a 
 DEAD_LETTERS_COUNT_ENDPOINTS_MAX = 100  # ... of so many endpoints ...
 DEAD_LETTERS_COUNTED_MAX = 100_000  # ... or dead letters, some 20 ms; also the most of an endpoint
 CALLBACK_CLAIM_DELIVERIES_MAX = 256  # one claim; about 5 ms
+# stored bytes of the events that one claim reads; deliveries of the rest are claimed again later
+CALLBACK_CLAIM_BYTES_MAX = 64 * 1024 * 1024
+# of the bodies that a worker holds for requests under way, of which a client has a share as of slots
+CALLBACK_BYTES_HELD_MAX = 256 * 1024 * 1024
 CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one after the other
 CALLBACK_SECRET_CHARS_HIDDEN_MIN = 8  # a shorter header's value is left in a recorded response
 # An access token (OAuth 2.0), from the look-up to the response; the attempt follows, and after a

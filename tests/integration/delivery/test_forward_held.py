@@ -43,15 +43,20 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def forwarded_stream(world: World, tmp_path: Path) -> AsyncIterator[tuple[Lease, Connection]]:
-    """Yield a stream leased by a running forwarder, and another forwarder's connection."""
+async def forwarded_stream(
+    world: World, tmp_path: Path, url: str = ""
+) -> AsyncIterator[tuple[Lease, Connection]]:
+    """Yield a stream leased by a running forwarder, and another forwarder's connection. `url`: the
+    database from which the forwarder renews its leases.
+    """
     async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
         leases, clock = Leases(SystemClock()), SystemClock()
         interests = StreamMatchers(
             log, Feed(log), ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
         holder = LeaseHolder(
-            ForwarderContext(log, pool, leases, interests, clock, lambda piece: None), world.url
+            ForwarderContext(log, pool, leases, interests, clock, lambda piece: None),
+            url or world.url,
         )
         async with pool.connection() as connection:
             while not await create_partitions(connection):
