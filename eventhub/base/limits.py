@@ -579,7 +579,7 @@ LOSSES_PER_CHECK_MAX = 100  # of endpoints, announced in one transaction; there 
 # --- overview ---
 # a count this large takes some 20 ms; "or more" is enough for an operator
 OVERVIEW_COUNT_MAX = 100_000
-OVERVIEW_PENDING_MAX = 10_000  # deliveries; beyond it the last count of the backlog is shown
+OVERVIEW_PENDING_MAX = 10_000  # ... also of one endpoint; beyond it a count of before is shown
 OVERVIEW_COUNT_MS_MAX = 1_000  # a count of deliveries that takes longer is left out
 OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
 
