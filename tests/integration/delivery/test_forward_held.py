@@ -121,3 +121,23 @@ async def test_a_loop_that_hangs_loses_its_leases(
         other = Leases(SystemClock())
         assert lease.stream_id in {one.stream_id for one in await other.acquire(connection)}
         await other.leave(connection)
+
+
+async def test_a_forwarder_without_a_database_pauses_between_attempts(
+    world: World, tmp_path: Path
+) -> None:
+    """The story: while a stream was to be acquired, it tried again at once, with a whole core."""
+    attempts: list[float] = []
+
+    async def refuse(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        attempts.append(time.monotonic())
+        writer.close()
+
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    away = f"postgresql://127.0.0.1:{port}/hub?sslmode=disable&gssencmode=disable"
+    async with forwarded_stream(world, tmp_path, away), asyncio.timeout(20):
+        while len(attempts) < 6:  # noqa: ASYNC110 - in the background
+            await asyncio.sleep(0.01)
+    server.close()
+    assert attempts[5] - attempts[0] > 4 * limits.HEAD_POLL_INTERVAL_S
