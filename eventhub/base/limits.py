@@ -476,7 +476,7 @@ DEAD_LETTERS_COUNTED_MAX = 100_000  # ... or dead letters, some 20 ms; also the 
 CALLBACK_CLAIM_DELIVERIES_MAX = 256  # one claim; about 5 ms
 # stored bytes of the events that one claim reads; deliveries of the rest are claimed again later
 CALLBACK_CLAIM_BYTES_MAX = 64 * 1024 * 1024
-# of the bodies that a worker holds for requests under way, of which a client has a share as of slots
+# of the bodies that a worker holds for its requests, of which a client has a share as of slots
 CALLBACK_BYTES_HELD_MAX = 256 * 1024 * 1024
 CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one after the other
 CALLBACK_SECRET_CHARS_HIDDEN_MIN = 8  # a shorter header's value is left in a recorded response
