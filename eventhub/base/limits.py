@@ -486,6 +486,10 @@ DEAD_LETTERS_COUNT_INTERVAL_S = 60.0  # between two counts, which have passes a 
 DEAD_LETTERS_COUNT_ENDPOINTS_MAX = 100  # ... of so many endpoints ...
 DEAD_LETTERS_COUNTED_MAX = 100_000  # ... or dead letters, some 20 ms; also the most of an endpoint
 CALLBACK_CLAIM_DELIVERIES_MAX = 256  # one claim; about 5 ms
+# stored bytes of the events that one claim reads; deliveries of the rest are claimed again later
+CALLBACK_CLAIM_BYTES_MAX = 64 * 1024 * 1024
+# of the bodies that a worker holds for its requests, of which a client has a share as of slots
+CALLBACK_BYTES_HELD_MAX = 256 * 1024 * 1024
 CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one after the other
 CALLBACK_SECRET_CHARS_HIDDEN_MIN = 8  # a shorter header's value is left in a recorded response
 # An access token (OAuth 2.0), from the look-up to the response; the attempt follows, and after a
@@ -587,7 +591,7 @@ LOSSES_PER_CHECK_MAX = 100  # of endpoints, announced in one transaction; there 
 # --- overview ---
 # a count this large takes some 20 ms; "or more" is enough for an operator
 OVERVIEW_COUNT_MAX = 100_000
-OVERVIEW_PENDING_MAX = 10_000  # deliveries; beyond it the last count of the backlog is shown
+OVERVIEW_PENDING_MAX = 10_000  # ... also of one endpoint; beyond it a count of before is shown
 OVERVIEW_COUNT_MS_MAX = 1_000  # a count of deliveries that takes longer is left out
 OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
 
