@@ -21,6 +21,7 @@ from eventhub.base.version import VERSION
 HOME = Path(__file__).resolve().parents[2]
 APPS = {
     "access": "eventhub/access",
+    "applications": "eventhub/applications",
     "delivery": "delivery",
     "eventlog": "eventhub/eventlog",
     "jobs": "sparkjobs/runs",
