@@ -274,6 +274,10 @@ def test_the_hub_continues_after_the_takeover(
         monkeypatch.delenv(name, raising=False)
     with embedded(data, lasting=True) as given:
         load(given["DATABASE_URL"])
+        with psycopg.connect(given["DATABASE_URL"]) as connection:  # else they expire every 4th day
+            connection.execute(
+                "UPDATE public.tokens SET slot = extract(epoch FROM now())::bigint / 86400 % 4"
+            )
     refused = Hub(data, *PARTS, script=HOME / "manage.py")
     assert refused.wait_end() == 1
     assert "run `manage.py takeover` once" in refused.text
