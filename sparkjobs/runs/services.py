@@ -86,9 +86,7 @@ def read_run_plan(env: Env, run: Run) -> list[PlannedAction]:
         raise NoPlan(state=run.state) from error
 
 
-def apply_plan(
-    *, env: Env, run: Run, options: ApplyOptions
-) -> tuple[list[ActionOutcome], int]:
+def apply_plan(*, env: Env, run: Run, options: ApplyOptions) -> tuple[list[ActionOutcome], int]:
     """Announce in `system` that the plan of a retention run is applied, then apply it. Return the
     outcomes, and the number of actions for which the time did not suffice. Raises NoPlan,
     DatabaseUnavailable; the reported outcomes are final even then.
