@@ -22,6 +22,7 @@ _ACTIONS = {
 _VERBS = {"GET": "show", "POST": "create", "PUT": "set", "PATCH": "update", "DELETE": "delete"}
 # the help of each group of commands: its thing first, then what its commands do
 GROUPS = {
+    "audit": "The audit trail: list who changed what, and show one act.",
     "boot": "The hub's last start.",
     "channels": "Channels (tag masks) of a zone: define, list and delete them.",
     "clients": "Clients of a zone: their groups, keys and listeners.",
@@ -144,7 +145,7 @@ def _words(method: str, path: str) -> list[str]:
     words = [part for part in parts if not part.startswith("{")]
     if words[-1] in _ACTIONS:
         return words
-    if method == "GET" and parts[-1] == words[-1] and words[-1].endswith(("s", "state")):
+    if method == "GET" and parts[-1] == words[-1] and words[-1].endswith(("s", "state", "audit")):
         return [*words, "list"]
     return [*words, "build" if words[-1] == "match-index" and method == "POST" else _VERBS[method]]
 
