@@ -79,7 +79,7 @@ class ActSerializer(Serializer):
     attributes = serializers.DictField(help_text="The other attributes of the event.")
 
 
-class AuditTrail(ResourceView):
+class AuditedActs(ResourceView):
     """The audit trail: acts of callers, from the events of `system`."""
 
     unknown = errors.UnknownEvent

@@ -150,13 +150,9 @@ async def test_a_deleted_stream_ends_its_listeners_and_registrations_and_leaves_
         counts = {name: deleted[name] for name in ("events", "unmatched_events", "registrations")}
         assert counts == {"events": 10, "unmatched_events": 0, "registrations": 2}
         assert erased == {
-            "by": {"kind": "hub"},
-            "zone": zone.name,
-            "stream": "orders",
-            "events": 10,
-            "deliveries": 10,
-            "pending": 10,
-        }
+            "by": {"kind": "hub"}, "zone": zone.name, "stream": "orders", "events": 10,
+            "deliveries": 10, "pending": 10,
+        }  # fmt: skip
         ask(zone, "GET", "streams/orders").refused(404, "unknown_stream")
         ask(zone, "GET", f"registrations/{alone['id']}").refused(404, "unknown_registration")
         assert ask(zone, "GET", f"registrations/{both['id']}").json["streams"] == ["others"]
