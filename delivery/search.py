@@ -5,7 +5,7 @@ empty, and still have a `next`. What is examined, and what only selects among it
 docs/recovery.md, "Search".
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from django.db import transaction
@@ -26,12 +26,13 @@ from eventhub.event.protobuf_codec import decode
 from eventhub.eventlog import streams
 from eventhub.eventlog.models import LogState, Segment
 from eventhub.postgresql import queries
-from eventhub.postgresql.rows import cursor_of
+from eventhub.postgresql.rows import cursor_of, scalars
 from registrations.models import Endpoint
 from registrations.scope import scope
 
 SQL = queries.load("delivery/sql/recovery.sql")
 _BY_AGE = ("partition_id", "segment_id", "sequence", "endpoint_id")
+_IN_PARTITION = ("segment_id", "sequence")  # the age of the deliveries of one endpoint
 # fields of rows that only select among the examined ones, by the filter's name
 _SELECTING = {
     "state": "state",
@@ -59,6 +60,13 @@ class _Key(NamedTuple):
     sequence: int
 
 
+class _RowsByAge(NamedTuple):
+    """Deliveries from the page's position on, and the fields of an index that has them by age."""
+
+    rows: QuerySet[Delivery]
+    fields: tuple[str, ...]
+
+
 def search(*, actor: Actor, filters: dict[str, Any], page: Page) -> PreparedPage:
     """Return a page of the deliveries of an endpoint, of those that ended in a state, or of a
     stream. Raises UnknownEndpoint, UnknownStream, Forbidden, and LimitReached for a stream that
@@ -81,31 +89,53 @@ def _search(actor: Actor, filters: dict[str, Any], page: Page) -> PreparedPage:
         rows = Delivery.objects.filter(zone_id=actor.zone_id, state=selecting.pop("state"))
         if filters["endpoint"] is not None:
             selecting["endpoint_id"] = filters["endpoint"]
+        if page.after:
+            rows = rows.filter(_than(TupleLessThan, _BY_AGE, _key(page.after)))
+        parts: Iterable[_RowsByAge] = [_RowsByAge(rows, _BY_AGE)]
     elif filters["endpoint"] is not None:
-        rows = Delivery.objects.filter(endpoint_id=filters["endpoint"])
+        parts = _partitions(filters["endpoint"], page)
     else:
         return _search_stream(actor, filters, page, Q(**selecting))
     if client_id is not None:
         shown &= Q(endpoint__client_id=client_id)
-    return _page(actor, rows, shown & Q(**selecting), filters, page)
+    return _page(actor, parts, shown & Q(**selecting), filters, page)
+
+
+def _partitions(endpoint_id: int, page: Page) -> Iterator[_RowsByAge]:
+    """Yield the deliveries of an endpoint, one partition after the other, the newest first. The key
+    begins with the partition: a comparison that includes it would read those of other endpoints.
+    """
+    after = _key(page.after) if page.after else None
+    values = {"endpoint": endpoint_id, "newest": after and after.partition_id}
+    found = scalars(raw_connection()).execute(SQL["partitions"], values).fetchall()
+    for partition_id in found:
+        rows = Delivery.objects.filter(partition_id=partition_id, endpoint_id=endpoint_id)
+        if after is not None and partition_id == after.partition_id:
+            rows = rows.filter(_than(TupleLessThan, _IN_PARTITION, after))
+        yield _RowsByAge(rows, _IN_PARTITION)
 
 
 def _page(
-    actor: Actor, rows: QuerySet[Delivery], shown: Q, filters: dict[str, Any], page: Page
+    actor: Actor, parts: Iterable[_RowsByAge], shown: Q, filters: dict[str, Any], page: Page
 ) -> PreparedPage:
-    """Return a page of rows, the newest first, of which a bounded number is examined."""
+    """Return a page of parts, the newest first, of which a bounded number of rows is examined."""
     by_event = _asks_for_event(filters)
-    most = limits.DELIVERIES_DECODED_MAX if by_event else limits.DELIVERIES_SCANNED_MAX
-    rows = rows.order_by(*(f"-{name}" for name in _BY_AGE))
-    if page.after:
-        rows = rows.filter(_than(TupleLessThan, page.after))
-    last = [*rows.values_list(*_BY_AGE, named=True)[most - 1 : most]] if shown else []
-    if last:
-        rows = rows.filter(_than(TupleGreaterThanOrEqual, text_of(last[0], KEY_FIELDS)))
-    listed = selectors.as_shown(rows.filter(shown)).values_list(*LISTED_FIELDS, named=True)
-    found = [*(listed if by_event else listed[: page.limit + 1])]
-    if by_event:
-        found = _of_event(actor, found, filters)
+    left = limits.DELIVERIES_DECODED_MAX if by_event else limits.DELIVERIES_SCANNED_MAX
+    found: list[Any] = []
+    last: list[Any] = []
+    for rows, fields in parts:
+        rows = rows.order_by(*(f"-{name}" for name in fields))
+        last = [*rows.values_list(*_BY_AGE, named=True)[left - 1 : left]] if shown else []
+        examined = rows.filter(_than(TupleGreaterThanOrEqual, fields, last[0])) if last else rows
+        listed = selectors.as_shown(examined.filter(shown)).values_list(*LISTED_FIELDS, named=True)
+        if by_event:
+            found += _of_event(actor, [*listed], filters)
+        else:
+            found += listed[: page.limit + 1 - len(found)]
+        if last or len(found) > page.limit:
+            break
+        if shown:
+            left -= rows.count()
     if len(found) > page.limit:
         found = last = found[: page.limit]
     return PreparedPage(found, text_of(last[-1], KEY_FIELDS) if last else None)
@@ -118,7 +148,7 @@ def _search_stream(actor: Actor, filters: dict[str, Any], page: Page, selecting:
     stream = streams.get_stream(raw_connection(), actor.zone_id, filters["stream"])
     endpoints = _endpoints(actor, filters["client"])
     head = stream.sequence or 0
-    last = _Key(*values_of(page.after, KEY_FIELDS)).sequence - 1 if page.after else head
+    last = _key(page.after).sequence - 1 if page.after else head
     width = max(limits.DELIVERIES_SCANNED_MAX // max(len(endpoints), 1), 1)
     if _asks_for_event(filters):
         width = min(width, limits.DELIVERIES_DECODED_MAX // max(len(endpoints), 1) or 1)
@@ -194,7 +224,10 @@ def _events(keys: Iterable[tuple[int, int]]) -> list[_SearchedEvent]:
     return query.execute(SQL["events"], values).fetchall()
 
 
-def _than(lookup: Any, cursor: str) -> Any:
-    """Return a comparison of deliveries with a cursor, by age."""
-    endpoint, *key = values_of(cursor, KEY_FIELDS)
-    return lookup(tuple(map(F, _BY_AGE)), (*key, endpoint))
+def _key(cursor: str) -> _Key:
+    return _Key(*values_of(cursor, KEY_FIELDS))
+
+
+def _than(lookup: Any, fields: Sequence[str], key: Any) -> Any:
+    """Return a comparison of the fields of deliveries with those of a key."""
+    return lookup(tuple(map(F, fields)), tuple(getattr(key, name) for name in fields))

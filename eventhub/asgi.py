@@ -48,7 +48,7 @@ from registrations.explain.operations import EXPLAIN_ROUTES  # noqa: E402
 from registrations.interest.operations import interest_routes  # noqa: E402
 
 
-class Application:
+class AsgiApplication:
     """Opens the hub with the server's lifespan; before that nothing is served."""
 
     def __init__(self) -> None:
@@ -159,4 +159,4 @@ def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:
     )
 
 
-application = Application()
+application = AsgiApplication()

@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "eventhub.accounts",
     "eventhub.streams",
     "eventhub.types",
+    "eventhub.applications",
     "registrations",
     "delivery",
     "sparkjobs.runs",

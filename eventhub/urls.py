@@ -8,6 +8,7 @@ from django.urls import include, path
 
 from eventhub.api import back_office
 from eventhub.api.resource import CHANGE_AND_DELETE, DELETE, LIST, LIST_AND_CREATE, ONE, PUT
+from eventhub.applications.api import ApplicationGroups
 from eventhub.streams import api as streams_api
 from eventhub.streams.audit_api import AuditedActs
 from eventhub.web import console, openapi
@@ -30,6 +31,12 @@ urlpatterns = [
         index_api.MatchIndex.as_view({"get": "retrieve", "post": "create"}),
     ),
     path("v1/types", include("eventhub.types.urls")),
+    path("v1/applications", include("eventhub.applications.urls")),
+    path("v1/application-groups", ApplicationGroups.as_view(LIST)),
+    path(
+        "v1/application-groups/<str:application_group>",
+        ApplicationGroups.as_view({**PUT, **DELETE}),
+    ),
     path("v1/languages", registrations_api.Languages.as_view(LIST)),
     path("v1/filters", include("registrations.explain.urls")),
     path("v1/registrations", include("registrations.urls")),

@@ -7,12 +7,13 @@ set, are respected.
 """
 
 import fcntl
+import importlib
 import os
 import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,10 @@ from tests import java
 from tests.databases import drop_template
 
 PREFIX = "eventhub-tests-"
+# The files of the servers are in memory where there is this much for each test process: a database
+# is created and dropped for most tests, which takes four times as long on a disk.
+MEMORY, DISK = Path("/dev/shm"), Path("/tmp")
+MEMORY_BYTES = 4 << 30
 # files that share what is expensive to start: a session of Spark, the hub for bad inputs
 _TOGETHER = ("tests/spark/", "tests/acceptance/eventhub/api/test_bad_inputs")
 
@@ -41,6 +46,21 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
         os.environ.update(stack.enter_context(servers()))
         stack.callback(drop_template)
     return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import a share of the test modules before all are collected. Processes that collect all of
+    them in the same order at the same time would each compile all of them.
+    """
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    count = _processes()
+    root = session.config.rootpath
+    chosen = [session.config.invocation_params.dir / each for each in session.config.args]
+    files = sorted(file for folder in chosen for file in folder.rglob("test_*.py"))
+    for file in files[number::count] if count > 1 else ():
+        with suppress(Exception):  # the collection reports it
+            importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
@@ -61,10 +81,15 @@ def _only_hands_out(config: pytest.Config) -> bool:
     return "PYTEST_XDIST_WORKER" not in os.environ and bool(getattr(options, "numprocesses", None))
 
 
+def _processes() -> int:
+    """Return the number of processes that run tests."""
+    return int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+
+
 @contextmanager
 def servers() -> Iterator[dict[str, str]]:
     _sweep()
-    data = Path(tempfile.mkdtemp(prefix=PREFIX, dir="/tmp"))
+    data = Path(tempfile.mkdtemp(prefix=PREFIX, dir=_place()))
     ours = "DATABASE_URL" not in os.environ
     try:
         with embedded(data) as env:
@@ -73,6 +98,12 @@ def servers() -> Iterator[dict[str, str]]:
             yield env
     finally:
         shutil.rmtree(data, ignore_errors=True)
+
+
+def _place() -> Path:
+    needed = _processes() * MEMORY_BYTES
+    room = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= needed
+    return MEMORY if room else DISK
 
 
 def _forget_the_disk(url: str) -> None:
@@ -84,7 +115,7 @@ def _forget_the_disk(url: str) -> None:
 
 def _sweep() -> None:
     """Remove what runs left that were killed: their lock is free."""
-    for lock in Path("/tmp").glob(f"{PREFIX}*/lock"):
+    for lock in (*MEMORY.glob(f"{PREFIX}*/lock"), *DISK.glob(f"{PREFIX}*/lock")):
         try:
             with lock.open() as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

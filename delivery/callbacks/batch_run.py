@@ -37,6 +37,7 @@ class BatchRun:
         self, deliveries: Sequence[BatchDelivery], size: BatchSize, *, ordered: bool
     ) -> None:
         self.left = list(deliveries)
+        self.bytes_held = bytes_of(deliveries)
         self.size = size
         self.target: CallbackTarget = deliveries[0].target
         self.endpoint_id = deliveries[0].part.endpoint_id
@@ -101,6 +102,11 @@ class BatchRun:
     def return_all(self, events: Iterable[BatchEvent]) -> None:
         """Return deliveries that count as not posted."""
         self._returned += [event.delivery for event in events]
+
+
+def bytes_of(deliveries: Iterable[BatchDelivery]) -> int:
+    """Return the size of the bodies of deliveries, in bytes."""
+    return sum([each.body.size for each in deliveries if each.body is not None])
 
 
 def _held(delivery: BatchDelivery) -> tuple[LaneKey, str]:

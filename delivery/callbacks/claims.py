@@ -163,12 +163,12 @@ class _ScannedEndpoint(NamedTuple):
 
 
 class ClaimedEvent(NamedTuple):
-    """The stored bytes of an event."""
+    """The stored bytes of an event; None if it is one of those beyond the bound of one reading."""
 
     segment_id: int
     sequence: int
     appended_at_us: int
-    payload: bytes
+    payload: bytes | None
 
 
 class Annotation(NamedTuple):
@@ -320,10 +320,13 @@ async def delete_leftovers(url: str) -> None:
 async def load_events(
     connection: Connection, names: Collection[tuple[int, int]]
 ) -> list[ClaimedEvent]:
-    """Return those of the events that are in the database, by segment ids and sequences."""
+    """Return those of the events that are in the database, by segment ids and sequences. At least
+    one of them has its bytes.
+    """
     values = {
         "segments": int8_array([segment for segment, _ in names]),
         "sequences": int8_array([sequence for _, sequence in names]),
+        "bytes_max": limits.CALLBACK_CLAIM_BYTES_MAX,
     }
     return await fetch_all(connection, ClaimedEvent, SQL["events"], values, binary=True)
 

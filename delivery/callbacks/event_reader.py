@@ -38,12 +38,15 @@ class EventReader:
         connection: Connection,
         missing: Mapping[EventName, AnyClaim],
         segments: Mapping[int, SegmentName],
-    ) -> Mapping[EventName, EventBytes | GapNotice]:
-        """Return the events of claimed deliveries, without those that cannot be read at present.
-        `missing`: the claim of each event; `segments`: the names of segments by id.
+    ) -> Mapping[EventName, EventBytes | GapNotice | None]:
+        """Return the events of claimed deliveries, without those that cannot be read at present;
+        None for each that is too much for one claim. `missing`: the claim of each event;
+        `segments`: the names of segments by id.
         """
-        events: dict[EventName, EventBytes | GapNotice] = {
-            (found.segment_id, found.sequence): EventBytes(found.appended_at_us, found.payload)
+        events: dict[EventName, EventBytes | GapNotice | None] = {
+            (found.segment_id, found.sequence): (
+                None if found.payload is None else EventBytes(found.appended_at_us, found.payload)
+            )
             for found in await claims.load_events(connection, missing)
         }
         elsewhere = [name for name in missing if name not in events]

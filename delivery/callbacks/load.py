@@ -2,7 +2,7 @@
 and the endpoint's secrets. Each is read or built once and cached. SQL module.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -44,12 +44,14 @@ class LoadedContent(NamedTuple):
     """The content of a claim: the UUID of its segment, the variables that are bound to its events,
     by registration (RDY-17), and in the order of its sequences each body (None: unreadable at
     present) and whether it is visible: otherwise the event is not for the endpoint any more.
+    `deferred`: the sequences of events that are too much for one claim.
     """
 
     segment: str
     variables: Mapping[int, str]
     bodies: Sequence[Body | None]
     visible: Sequence[bool]
+    deferred: Collection[int] = ()
 
 
 class Loader:
@@ -126,12 +128,16 @@ class Loader:
             for sequence, body in zip(each.sequences, bodies, strict=True)
             if body is None
         }
+        deferred: dict[int, set[int]] = {}
         if missing:
             events = await self._reader.read(connection, missing, self._segments)
             found = [
                 self._built_bodies(each, bodies, formats[each.endpoint_id], events)
                 for each, bodies in zip(claimed, found, strict=True)
             ]
+            for (segment_id, sequence), event in events.items():
+                if event is None:
+                    deferred.setdefault(segment_id, set()).add(sequence)
         groups = await self._groups(connection, claimed, endpoints, found)
         return [
             LoadedContent(
@@ -139,6 +145,7 @@ class Loader:
                 self._variables(each) if each.version_ids else {},
                 bodies,
                 _visible(bodies, endpoints[each.endpoint_id], groups),
+                deferred.get(each.segment_id, ()),
             )
             for each, bodies in zip(claimed, found, strict=True)
         ]
@@ -186,7 +193,7 @@ class Loader:
         claim: AnyClaim,
         bodies: Sequence[Body | None],
         format: Format,
-        events: Mapping[EventName, EventBytes | GapNotice],
+        events: Mapping[EventName, EventBytes | GapNotice | None],
     ) -> Sequence[Body | None]:
         """Return the bodies of a claim; those that are missing are built from their events, unless
         they were built for a claim before it.
@@ -204,7 +211,7 @@ class Loader:
         claimed: AnyClaim,
         sequence: int,
         format: Format,
-        events: Mapping[EventName, EventBytes | GapNotice],
+        events: Mapping[EventName, EventBytes | GapNotice | None],
     ) -> Body | None:
         segment, name = self._segment_of(claimed), (claimed.segment_id, sequence)
         found = events.get(name)

@@ -14,6 +14,7 @@ from delivery.callbacks.batch_run import (
     BatchEvent,
     BatchRun,
     attempt_of_event,
+    bytes_of,
     delivered_batch,
     read_answer,
 )
@@ -74,17 +75,17 @@ class Posting:
 
     def deliver(self, delivery: PreparedDelivery) -> None:
         """Post a delivery."""
-        self._slots.hold(delivery.claimed.endpoint_id)
+        self._slots.hold(delivery.claimed.endpoint_id, bytes_of([delivery]))
         self._start(self._deliver(delivery))
 
     def probe(self, deliveries: list[PreparedDelivery]) -> None:
         """Post the first of an endpoint's deliveries that is still to be sent, and no other."""
-        self._slots.hold(deliveries[0].claimed.endpoint_id)
+        self._slots.hold(deliveries[0].claimed.endpoint_id, bytes_of(deliveries))
         self._start(self._probe(deliveries))
 
     def deliver_lane(self, deliveries: list[PreparedDelivery]) -> None:
         """Post an ordered lane's deliveries until one has to be retried."""
-        self._slots.hold(deliveries[0].claimed.endpoint_id)
+        self._slots.hold(deliveries[0].claimed.endpoint_id, bytes_of(deliveries))
         self._start(self._deliver_lane(deliveries))
 
     def deliver_batches(
@@ -92,7 +93,7 @@ class Posting:
     ) -> None:
         """Post deliveries of an endpoint in batches; ordered ones are those of whole lanes."""
         run = BatchRun(deliveries, size, ordered=ordered)
-        self._slots.hold(run.endpoint_id)
+        self._slots.hold(run.endpoint_id, run.bytes_held)
         self._start(self._deliver_batches(run))
 
     def _start(self, delivery: Coroutine[Any, Any, None]) -> None:
@@ -111,7 +112,7 @@ class Posting:
         try:
             await self._attempt(delivery)
         finally:
-            self._slots.release(delivery.claimed.endpoint_id)
+            self._slots.release(delivery.claimed.endpoint_id, bytes_of([delivery]))
             self._on_slot_free()
 
     async def _probe(self, deliveries: list[PreparedDelivery]) -> None:
@@ -131,7 +132,7 @@ class Posting:
         finally:
             for delivery in left:
                 self._outbox.give_back(delivery.claimed._replace(probe=False))
-            self._slots.release(endpoint_id)
+            self._slots.release(endpoint_id, bytes_of(deliveries))
             self._on_slot_free()
 
     async def _deliver_lane(self, deliveries: list[PreparedDelivery]) -> None:
@@ -154,7 +155,7 @@ class Posting:
             if probe:
                 self._outbox.return_probe(first.endpoint_id)
             self._outbox.leave(first.lane, first.token)
-            self._slots.release(first.endpoint_id)
+            self._slots.release(first.endpoint_id, bytes_of(deliveries))
 
     async def _attempt(self, delivery: PreparedDelivery) -> RetryDecision | None:
         """Make an attempt and pass its result to the outbox; None if the claim leaves no time for
@@ -176,10 +177,10 @@ class Posting:
         return self._record(delivery, attempted, attempt)
 
     def _is_late(self, delivery: BatchDelivery) -> bool:
-        """Return True if the claim may not last as long as an attempt."""
+        """Return True if the claim may not last as long as an attempt, or is for a later claim."""
         left_s = delivery.until_s - self._clock.monotonic_s()
         needed_s = delivery.timeout_s + limits.CALLBACK_TIMEOUT_S_MAX
-        return left_s < needed_s or not self._heartbeat.is_alive
+        return left_s < needed_s or not self._heartbeat.is_alive or delivery.is_deferred
 
     def _is_unsent(self, delivery: BatchDelivery) -> bool:
         """Return True if the event is not to be sent any more."""
@@ -189,7 +190,7 @@ class Posting:
         """Return True if the event cannot be in a batch: it is not to be sent, or unreadable."""
         body = delivery.body
         if body is None or not delivery.is_visible:
-            return True
+            return not delivery.is_deferred
         return body.facts.expires_at_us > 0 and self._is_expired(delivery)
 
     def _is_expired(self, delivery: BatchDelivery) -> bool:
@@ -268,7 +269,7 @@ class Posting:
                 self._outbox.give_back(unposted.prepared().claimed)
             for lane, token in run.lanes:
                 self._outbox.leave(lane, token)
-            self._slots.release(run.endpoint_id)
+            self._slots.release(run.endpoint_id, run.bytes_held)
             self._on_slot_free()
 
     async def _post_batch(self, batch: list[BatchEvent], run: BatchRun) -> bool:

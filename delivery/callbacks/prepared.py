@@ -29,6 +29,7 @@ class PreparedDelivery(NamedTuple):
     body: Body | None
     is_visible: bool
     until_s: float
+    is_deferred: bool = False  # its event was too much for one claim
 
     async def post_once(self, client: HttpClient, tokens: TokenSource) -> PostResult:
         """Make one attempt and return how it ended."""
@@ -105,6 +106,7 @@ class GroupedDelivery(NamedTuple):
     sequence: int
     body: Body | None
     is_visible: bool
+    is_deferred: bool = False
 
     @property
     def target(self) -> CallbackTarget:
@@ -144,7 +146,7 @@ class GroupedDelivery(NamedTuple):
         return PreparedDelivery(
             group.claimed(self.sequence),
             *(endpoint, target, segment, variables),
-            *(self.body, self.is_visible, until_s),
+            *(self.body, self.is_visible, until_s, self.is_deferred),
         )
 
     def element(self, body: Body, message: str) -> bytes:
@@ -170,7 +172,10 @@ def prepared_group(
         group, endpoint, target, loaded.segment, loaded.variables, messages, part, until_s
     )
     contents = zip(group.sequences, loaded.bodies, loaded.visible, strict=True)
-    return [GroupedDelivery(common, *each) for each in contents]
+    return [
+        GroupedDelivery(common, sequence, body, is_visible, sequence in loaded.deferred)
+        for sequence, body, is_visible in contents
+    ]
 
 
 def _message_format(segment: str, claimed: AnyClaim) -> str:

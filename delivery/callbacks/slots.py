@@ -27,12 +27,13 @@ EndpointState = Literal["new", "failing", "healthy"]
 class _EndpointSlots:
     """The recent behaviour of an endpoint, and the start time of each of its requests under way."""
 
-    __slots__ = ("cap", "held", "started_s", "state")
+    __slots__ = ("bytes_held", "cap", "held", "started_s", "state")
 
     def __init__(self) -> None:
         self.cap = limits.CALLBACK_SLOTS_NEW_ENDPOINT_MAX
         self.state: EndpointState = "new"
         self.held = 0  # claimed and not finished
+        self.bytes_held = 0  # of their bodies
         self.started_s: dict[int, float] = {}  # by request number, in the order of their start
 
 
@@ -47,6 +48,7 @@ class CallbackSlots:
             int, int
         ] = {}  # client ids of endpoints that hold or were granted slots
         self.held = 0
+        self._bytes_held = 0
         self._requests = 0
 
     @property
@@ -63,15 +65,22 @@ class CallbackSlots:
 
         Slots are allocated in rounds, in the given order, so that a few endpoints get more than
         their share only of what the others do not need. An endpoint that is not healthy gets one
-        per round.
+        per round. A client whose requests hold too many bytes gets none.
         """
+        if self._bytes_held >= limits.CALLBACK_BYTES_HELD_MAX:
+            return {}
         now_s = self._clock.monotonic_s()
         hanging = self._hanging_requests()
         unused = self._free(hanging)
         free = min(unused, limits.CALLBACK_CLAIM_DELIVERIES_MAX)
         remaining = self._remaining(now_s)
         held_by_client = self._held_by_client(hanging)
-        allowed = {each: self._allowed(each, now_s) for each in clients}
+        sated = self._sated()
+        allowed = {
+            each: self._allowed(each, now_s)
+            for each, client in clients.items()
+            if client not in sated
+        }
         states = {each: self._state(each, now_s) for each in allowed}
         granted: dict[int, int] = {}
         while free > 0 and allowed:
@@ -93,17 +102,24 @@ class CallbackSlots:
         self._clients.update({each: clients[each] for each in granted})
         return granted
 
-    def hold(self, endpoint_id: int) -> None:
-        """Take a slot for a claimed delivery or an ordered lane."""
+    def hold(self, endpoint_id: int, bytes_held: int = 0) -> None:
+        """Take a slot for a claimed delivery, a batch or an ordered lane, and the bytes of its
+        bodies.
+        """
         endpoint = self._endpoints.setdefault(endpoint_id, _EndpointSlots())
         self._busy[endpoint_id] = endpoint
         endpoint.held += 1
         self.held += 1
+        endpoint.bytes_held += bytes_held
+        self._bytes_held += bytes_held
 
-    def release(self, endpoint_id: int) -> None:
+    def release(self, endpoint_id: int, bytes_held: int = 0) -> None:
+        """Free a slot with the bytes that `hold` took."""
         endpoint = self._busy[endpoint_id]
         endpoint.held -= 1
         self.held -= 1
+        endpoint.bytes_held -= bytes_held
+        self._bytes_held -= bytes_held
         if not endpoint.held:
             del self._busy[endpoint_id]
             self._clients.pop(endpoint_id, None)
@@ -154,6 +170,14 @@ class CallbackSlots:
             held_by_client = endpoint.held - hanging.get(endpoint_id, 0)
             held[self._clients.get(endpoint_id, 0)] += held_by_client
         return held
+
+    def _sated(self) -> frozenset[int]:
+        """Return the clients whose requests hold their share of the bytes."""
+        held: Counter[int] = Counter()
+        for endpoint_id, endpoint in self._busy.items():
+            held[self._clients.get(endpoint_id, 0)] += endpoint.bytes_held
+        unused = limits.CALLBACK_BYTES_HELD_MAX - self._bytes_held
+        return frozenset(each for each, count in held.items() if _share(unused, count) <= 0)
 
     def _remaining(self, now_s: float) -> dict[EndpointState, int]:
         """Return the slots that may still be granted to endpoints in each state."""

@@ -65,7 +65,8 @@ class LeaseHolder:
                 if connection is not None:
                     await connection.close()
                 connection = None
-                self._renew_at_s = self._context.clock.monotonic_s() + limits.HEAD_POLL_INTERVAL_S
+                again_s = self._context.clock.monotonic_s() + limits.HEAD_POLL_INTERVAL_S
+                self._renew_at_s = self._acquire_at_s = again_s
             await wait_until_set(self._wake_up, self._pause_s())
 
     def _pause_s(self) -> float:

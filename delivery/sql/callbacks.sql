@@ -158,13 +158,16 @@ RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, 
 
 -- name: events
 -- Stored bytes by segment and sequence, from the segment's current partition: one search of its index for each segment, although
--- statistics may suggest another plan for a partition that was empty a moment ago.
-SELECT requested.segment_id, e.sequence, e.appended_at_us, e.payload
+-- statistics may suggest another plan for a partition that was empty a moment ago. Of those after the first that together are
+-- larger than `bytes_max`, only the size is read, and the payload is null.
+SELECT requested.segment_id, e.sequence, e.appended_at_us,
+       CASE WHEN sum(e.size) OVER (ORDER BY requested.segment_id, e.sequence) - e.size < %(bytes_max)s THEN e.payload END AS payload
   FROM (SELECT segment_id, array_agg(sequence) AS sequences
           FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS u (segment_id, sequence) GROUP BY 1) AS requested
  CROSS JOIN LATERAL (SELECT partition_id FROM segments WHERE id = requested.segment_id LIMIT 1) AS s
  CROSS JOIN LATERAL (
-    SELECT sequence, (extract(epoch FROM appended_at) * 1000000)::bigint AS appended_at_us, payload FROM events
+    SELECT sequence, (extract(epoch FROM appended_at) * 1000000)::bigint AS appended_at_us, payload, octet_length(payload) AS size
+      FROM events
      WHERE partition_id = s.partition_id AND segment_id = requested.segment_id AND sequence = ANY (requested.sequences)
     OFFSET 0) AS e
 

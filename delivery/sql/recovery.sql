@@ -4,8 +4,18 @@
 -- For the transaction of a search. Its statements read an index in its order, and stop after a page. As in callbacks.sql, the
 -- statistics of a partition that was empty a moment ago mislead: all deliveries of an endpoint would be read and sorted.
 SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
-       set_config('enable_sort', 'off', true), set_config('enable_hashjoin', 'off', true),
-       set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
+       set_config('enable_sort', 'off', true), set_config('enable_incremental_sort', 'off', true),
+       set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
+
+-- name: partitions
+-- The partitions with deliveries of an endpoint, up to one if given, the newest first: one look-up each.
+SELECT p.id
+  FROM (SELECT substring(pg_get_expr(c.relpartbound, c.oid) FROM '[0-9]+')::bigint AS id
+          FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+         WHERE i.inhparent = 'deliveries'::regclass) AS p,
+       LATERAL (SELECT FROM deliveries d WHERE d.partition_id = p.id AND d.endpoint_id = %(endpoint)s LIMIT 1) AS first
+ WHERE p.id <= %(newest)s::bigint OR %(newest)s::bigint IS NULL
+ ORDER BY p.id DESC
 
 -- name: lock_delivery
 -- Locks a delivery. `is_posted`: a worker holds a claim of it.

@@ -49,14 +49,24 @@ SELECT p.starts_at, COALESCE(s.delivered, 0) AS delivered, COALESCE(s.client_err
  ORDER BY p.starts_at
 
 -- name: pending
--- The pending deliveries of an endpoint, parallel and ordered ones, each by its own partial index; no more than `count_max`.
-SELECT count(*) AS pending
+-- The pending deliveries of an endpoint, parallel and ordered ones, each by its own partial index, up to `count_max`. If there are
+-- more: the largest number that was counted in the present minute or the one before.
+SELECT CASE WHEN c.pending < %(count_max)s THEN c.pending
+            ELSE greatest(c.pending, (
+                SELECT max(s.pending) FROM endpoint_statistics s
+                 WHERE s.step_s = 60 AND s.endpoint_id = %(endpoint)s
+                   AND s.starts_at IN (to_timestamp(floor(extract(epoch FROM now()) / 60) * 60),
+                                       to_timestamp((floor(extract(epoch FROM now()) / 60) - 1) * 60))))
+       END AS pending
   FROM (
-    (SELECT FROM deliveries WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND NOT ordered LIMIT %(count_max)s)
-    UNION ALL
-    (SELECT FROM deliveries WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered LIMIT %(count_max)s)
-    LIMIT %(count_max)s
-  ) AS counted
+    SELECT count(*) AS pending
+      FROM (
+        (SELECT FROM deliveries WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND NOT ordered LIMIT %(count_max)s)
+        UNION ALL
+        (SELECT FROM deliveries WHERE endpoint_id = %(endpoint)s AND state = 'pending' AND ordered LIMIT %(count_max)s)
+        LIMIT %(count_max)s
+      ) AS first
+  ) AS c
 
 -- name: forget
 -- Deletes some of the rows that are older than what is shown.

@@ -43,11 +43,17 @@ SELECT id FROM clients WHERE id = %s FOR UPDATE
 UPDATE clients SET deleted_at = now() WHERE id = %s AND deleted_at IS NULL
 
 -- name: erase
--- Definitions, replay runs, and the positions of changes. The rows of the zone and its clients remain, because records name them.
+-- Definitions, applications, replay runs, and the positions of changes. The rows of the zone and its clients remain, because records name them.
 WITH types AS (
     DELETE FROM event_types WHERE zone_id = %(id)s
 ), channels AS (
     DELETE FROM channels WHERE zone_id = %(id)s
+), members AS (
+    DELETE FROM application_members m USING application_groups g WHERE g.zone_id = %(id)s AND m.group_id = g.id
+), application_groups AS (
+    DELETE FROM application_groups WHERE zone_id = %(id)s
+), applications AS (
+    DELETE FROM applications WHERE zone_id = %(id)s
 ), quotas AS (
     DELETE FROM quotas WHERE zone_id = %(id)s
 ), buckets AS (

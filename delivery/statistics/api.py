@@ -76,8 +76,8 @@ class EndpointStatisticsSerializer(Serializer):
     step_s = serializers.IntegerField(help_text="The length of a point, in seconds.")
     pending = serializers.IntegerField(
         allow_null=True,
-        help_text=f"Pending deliveries now. {limits.OVERVIEW_COUNT_MAX} means that many or more;"
-        " null: they could not be counted in time.",
+        help_text=f"Pending deliveries now; from {limits.OVERVIEW_PENDING_MAX} on the largest"
+        " number that was counted in this minute or the one before. Null: not counted in time.",
     )
     total = AttemptCountsSerializer(help_text="The sum of all points.")
     points = StatisticsPointSerializer(

@@ -65,7 +65,7 @@ def statistics_of(*, endpoint_id: int, step: str) -> dict[str, Any]:
     values = {"endpoint": endpoint_id, "step_s": step_s, "steps": steps}
     query = cursor_of(raw_connection(), _Point).execute(SQL["points"], values)
     points = query.fetchall()
-    bounds = {"endpoint": endpoint_id, "count_max": limits.OVERVIEW_COUNT_MAX}
+    bounds = {"endpoint": endpoint_id, "count_max": limits.OVERVIEW_PENDING_MAX}
     found = read_in_time(SQL["pending"], bounds)
     return {
         "endpoint": endpoint_id,

@@ -15,7 +15,8 @@ from eventhub.base.errors import FieldTooLong, InvalidField, MissingField, Unkno
 ACTIONS = ("emit", "listen", "manage")
 SYSTEM = "system"  # the stream of the hub's own changes
 EXAMPLES = "eventhub.examples"  # a zone's stream of examples that were sent to endpoints
-HUB_STREAMS = (SYSTEM, EXAMPLES)  # only the hub creates, changes and writes these
+APPLICATIONS = "eventhub.applications"  # of the states of a zone's applications
+HUB_STREAMS = (SYSTEM, EXAMPLES, APPLICATIONS)  # only the hub creates, changes and writes these
 _PATTERN = re.compile(r"[A-Za-z0-9._*-]+")
 _ANY = "\0"  # replaces the star of a pattern that is matched itself; no name contains it
 

@@ -382,6 +382,18 @@ DEAD_LETTER_SAMPLES = 3  # deliveries shown of each group
 DELIVERY_IN_PROGRESS_S = 15  # Retry-After of a change to a delivery that is being posted
 
 EXAMPLES_RETAINED = 1_000  # events of the stream of examples of a zone
+
+# --- applications ---
+APPLICATIONS_PER_ZONE_MAX = 100_000  # a new one counts them: some 10 ms
+APPLICATION_GROUPS_PER_ZONE_MAX = 1_000  # all may be derived again after one change
+APPLICATION_GROUP_MEMBERS_MAX = 1_000  # read after each change of one of them
+APPLICATION_REASON_CHARS_MAX = 1_000  # a sentence or two, in each event
+APPLICATION_EVENTS_RETAINED = 100_000  # of a zone; the latest of each key always is
+APPLICATIONS_COUNT_INTERVAL_S = 60.0  # between counts for the metric, which read all rows
+HEARTBEAT_TIMEOUT_S_MIN = 5  # several checks, and a retry of the sender
+HEARTBEAT_TIMEOUT_S_MAX = 7 * 24 * 3600  # a weekly job
+HEARTBEAT_CHECK_INTERVAL_S = 1.0  # the delay of a missed heartbeat; one look-up in an index
+HEARTBEATS_MISSED_AT_ONCE = 500  # in one transaction, which holds up reports of the zone
 EXAMPLE_ITEMS_MAX = 1_000  # of a list in a generated example
 EXAMPLE_SIZE_MAX = 65_536  # values, and characters of texts, that a schema's minimums may ask for
 
@@ -477,6 +489,10 @@ DEAD_LETTERS_COUNT_INTERVAL_S = 60.0  # between two counts, which have passes a 
 DEAD_LETTERS_COUNT_ENDPOINTS_MAX = 100  # ... of so many endpoints ...
 DEAD_LETTERS_COUNTED_MAX = 100_000  # ... or dead letters, some 20 ms; also the most of an endpoint
 CALLBACK_CLAIM_DELIVERIES_MAX = 256  # one claim; about 5 ms
+# stored bytes of the events that one claim reads; deliveries of the rest are claimed again later
+CALLBACK_CLAIM_BYTES_MAX = 64 * 1024 * 1024
+# of the bodies that a worker holds for its requests, of which a client has a share as of slots
+CALLBACK_BYTES_HELD_MAX = 256 * 1024 * 1024
 CALLBACK_LANE_DELIVERIES_MAX = 32  # one claim of an ordered lane; posted one after the other
 CALLBACK_SECRET_CHARS_HIDDEN_MIN = 8  # a shorter header's value is left in a recorded response
 # An access token (OAuth 2.0), from the look-up to the response; the attempt follows, and after a
@@ -578,7 +594,7 @@ LOSSES_PER_CHECK_MAX = 100  # of endpoints, announced in one transaction; there 
 # --- overview ---
 # a count this large takes some 20 ms; "or more" is enough for an operator
 OVERVIEW_COUNT_MAX = 100_000
-OVERVIEW_PENDING_MAX = 10_000  # deliveries; beyond it the last count of the backlog is shown
+OVERVIEW_PENDING_MAX = 10_000  # ... also of one endpoint; beyond it a count of before is shown
 OVERVIEW_COUNT_MS_MAX = 1_000  # a count of deliveries that takes longer is left out
 OVERVIEW_STREAMS_MAX = 200  # of a zone, by name; the list of streams has all
 

@@ -231,6 +231,10 @@ STORAGE_QUOTA_BYTES = _newest("eventhub_storage_quota_bytes", "The hub's quota; 
 QUOTAS_REACHED = _newest(
     "eventhub_quotas_reached", "Quotas of zones and clients that are reached now.", ["kind"]
 )
+APPLICATIONS = _newest("eventhub_applications", "Applications by state.", ["state"])
+MISSED_HEARTBEATS = Counter(
+    "eventhub_missed_heartbeats", "Heartbeats of monitored applications that were missed."
+)
 DISK_FREE_BYTES = Gauge(
     "eventhub_disk_free_bytes",
     "Free space on the disk that holds the data folder.",

@@ -9,10 +9,8 @@ Every process decides for itself whether to refuse emits: `refusal`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import LiteralString
 
 import psycopg
 
@@ -39,12 +37,12 @@ from eventhub.eventlog.retention.drop import SQL, RetentionHooks, append_in_turn
 from eventhub.eventlog.retention.quota import StorageBudget, StorageBytes, bytes_to_drop, droppable
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
+from eventhub.postgresql.leadership import leading_session, try_lead
 from eventhub.postgresql.rows import scalars
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
 
-_LEAD: LiteralString = "SELECT pg_try_advisory_lock(hashtext(%s))"
 _REFUSED = (
     "The hub's quota is used up; nothing was stored. Older segments are being dropped, except those"
     " under a hold and those not archived yet. Try again in a moment."
@@ -161,11 +159,11 @@ class Maintenance:
         returns whether the next one should follow at once.
         """
         try:
-            async with _session(self._url, f"eventhub {name}") as connection:
+            async with leading_session(self._url, f"eventhub {name}") as connection:
                 await self.continuity.prove(connection)  # it appends to `system`
                 leads = False
                 while True:
-                    leads = leads or await _try_lock(connection, f"eventhub {name}")
+                    leads = leads or await try_lead(connection, f"eventhub {name}")
                     if not await step(connection, leads):
                         self._woken.clear()
                         await wait_until_set(self._woken, self._pause_s())
@@ -315,30 +313,6 @@ async def _announce(connection: Connection, period: FullPeriod) -> None:
     await append_in_turn(
         connection, drafts_of(None, [Announcement("storage.disk_full", attributes)])
     )
-
-
-async def _try_lock(connection: Connection, name: str) -> bool:
-    return bool(await (await scalars(connection).execute(_LEAD, (name,))).fetchone())
-
-
-@asynccontextmanager
-async def _session(url: str, name: str) -> AsyncIterator[Connection]:
-    """Open a connection that the server ends when it is idle for long."""
-    settings = {
-        "statement_timeout": f"{int(limits.DETACH_TIMEOUT_S_MAX)}s",
-        "lock_timeout": f"{limits.CLEAN_LOCK_TIMEOUT_MS}ms",
-        "idle_in_transaction_session_timeout": f"{limits.TRANSACTION_IDLE_S_MAX}s",
-        "idle_session_timeout": f"{limits.RETAIN_SESSION_IDLE_S_MAX}s",
-    }
-    async with await psycopg.AsyncConnection.connect(
-        url,
-        autocommit=True,
-        prepare_threshold=0,
-        application_name=name,
-        connect_timeout=limits.CONNECT_TIMEOUT_S,
-        options=" ".join(f"-c {key}={value}" for key, value in settings.items()),
-    ) as connection:
-        yield connection
 
 
 def _reason(error: BaseException) -> str:

@@ -21,6 +21,7 @@ from eventhub.base.version import VERSION
 HOME = Path(__file__).resolve().parents[2]
 APPS = {
     "access": "eventhub/access",
+    "applications": "eventhub/applications",
     "delivery": "delivery",
     "eventlog": "eventhub/eventlog",
     "jobs": "sparkjobs/runs",
@@ -58,6 +59,7 @@ SELECT c.relname
 """
 
 # a name qualified by its module
+_SQL_FILE = re.compile(r"[\w.]+\.sql\Z")
 _MODULE = re.compile(r"(?:delivery|django|eventhub|registrations|sparkjobs)\.[\w.]+\Z")
 # quoted SQL, which stays; in group 1 comments and space, which become one blank
 _SQL = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|(--[^\n]*|/\*.*?\*/|\s)+", re.DOTALL)
@@ -235,21 +237,22 @@ def is_of_this_release(form: MigrationForm) -> bool:
 def _form(file: Path) -> MigrationForm:
     """Return the form of a migration. Raises ValueError if it names no release."""
     tree = ast.parse(file.read_text())
+    nodes = [*ast.walk(tree)]
     values = {
         target.id: str(node.value.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
     if "release" not in values:
         raise ValueError(f"{file} does not name its release; set `release`.")
-    return MigrationForm(_digest(file, tree), values["release"], values.get("half", "pre"))
+    return MigrationForm(_digest(file, tree, nodes), values["release"], values.get("half", "pre"))
 
 
-def _digest(file: Path, tree: ast.Module) -> str:
-    named = sorted(_sql_files(tree))
-    for node in ast.walk(tree):
+def _digest(file: Path, tree: ast.Module, nodes: list[ast.AST]) -> str:
+    named = sorted(_sql_files(nodes))
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
             node
         ):
@@ -275,9 +278,9 @@ class _WithoutModules(ast.NodeTransformer):
         return ast.Name(node.attr) if _MODULE.match(ast.unparse(node)) else node
 
 
-def _sql_files(tree: ast.Module) -> Iterator[str]:
-    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    return (text for text in texts if isinstance(text, str) and re.fullmatch(r"[\w.]+\.sql", text))
+def _sql_files(nodes: list[ast.AST]) -> Iterator[str]:
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant))
+    return (text for text in texts if isinstance(text, str) and _SQL_FILE.match(text))
 
 
 def plain_sql(text: str) -> str:

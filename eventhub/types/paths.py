@@ -1,13 +1,14 @@
-"""Names of types in paths: a domain or type may contain a slash, `%2F` in the path. Plain module.
+"""Names in paths that may contain a slash, `%2F` in the path: domains and types of events, and
+components of applications. Plain module.
 
 Servers decode a path before it is routed, so that a slash in a name becomes one between names.
-Paths below PREFIX are therefore taken from the undecoded form, with `%2F` and `%25` left in them.
+Paths below PREFIXES are therefore taken from the undecoded form, with `%2F` and `%25` left in them.
 """
 
 from typing import Any
 from urllib.parse import unquote
 
-PREFIX = b"/v1/types/"
+PREFIXES = (b"/v1/types/", b"/v1/applications/")
 
 
 def encoded_path(raw_path: bytes) -> str:
@@ -27,13 +28,13 @@ def decoded(segment: str) -> str:
 
 
 class EncodedTypePaths:
-    """Passes requests to an ASGI application, with `encoded_path` for paths of types."""
+    """Passes requests to an ASGI application, with `encoded_path` for paths below PREFIXES."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         raw_path = scope.get("raw_path") or b""
-        if raw_path.startswith(PREFIX):
+        if raw_path.startswith(PREFIXES):
             scope = {**scope, "path": encoded_path(raw_path)}
         await self._app(scope, receive, send)

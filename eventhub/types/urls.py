@@ -1,21 +1,9 @@
 """Routes of event types, below /v1/types. Django module."""
 
-from django.urls import path, register_converter
-from django.urls.converters import StringConverter
+from django.urls import path
 
 from eventhub.api.resource import LIST, ONE, PUT
-from eventhub.types import api
-from eventhub.types.paths import decoded, encoded
-
-
-class NameConverter(StringConverter):
-    """A domain or type, which may contain a slash."""
-
-    to_python = staticmethod(decoded)
-    to_url = staticmethod(encoded)
-
-
-register_converter(NameConverter, "name")
+from eventhub.types import api, converters  # noqa: F401 - registers the converter `name`
 
 urlpatterns = [
     path("", api.Types.as_view(LIST)),

@@ -16,12 +16,15 @@ _RAW = "application/x-ndjson"
 _BY_HAND = re.compile(r"/v1/(session|streams/{stream}/(events|segments/{segment}/raw))")
 # whose last word is the verb itself
 _ACTIONS = {
-    *("apply", "cancel", "check", "discard", "dry-run", "explain", "interest", "pause", "preview"),
-    *("resend", "restore", "resume", "skip", "verify"),
+    *("apply", "cancel", "check", "discard", "dry-run", "explain", "heartbeat", "interest"),
+    *("pause", "preview", "resend", "restore", "resume", "skip", "verify"),
 }
 _VERBS = {"GET": "show", "POST": "create", "PUT": "set", "PATCH": "update", "DELETE": "delete"}
 # the help of each group of commands: its thing first, then what its commands do
 GROUPS = {
+    "application-groups": "Groups of applications: set, list and delete them.",
+    "applications": "States of applications: report, list and delete them.",
+    "applications monitor": "The monitoring of heartbeats: start and stop it.",
     "audit": "The audit trail: list who changed what, and show one act.",
     "boot": "The hub's last start.",
     "channels": "Channels (tag masks) of a zone: define, list and delete them.",

@@ -18,6 +18,7 @@ from delivery.partitions.archive import PartitionArchive
 from delivery.tenant_limits.usage import QuotaWatch
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.zone_names import zone_names
+from eventhub.applications.heartbeats import HeartbeatWatch
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import Env
 from eventhub.base.event_loop import run_forever
@@ -71,6 +72,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         log.on_write_refused = maintenance.note_refused_write
         health = HealthWatch(WatchedParts(log, authorizer, maintenance), env, SystemClock())
         log.tail.on_stored = maintenance.wake
+        heartbeats = HeartbeatWatch(env.database_direct_url, SystemClock())
         tasks = [
             asyncio.create_task(run_forever("authorizer", authorizer.run)),
             asyncio.create_task(run_forever("feed", feed.run)),
@@ -78,6 +80,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
             asyncio.create_task(run_forever("listeners", closures.listeners.run)),
             asyncio.create_task(run_forever("maintenance", maintenance.run)),
             asyncio.create_task(run_forever("health", health.run)),
+            asyncio.create_task(run_forever("heartbeats", heartbeats.run)),
         ]
         try:
             yield Hub(log, authorizer, feed, types, closures, health, env)

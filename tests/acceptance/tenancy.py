@@ -118,6 +118,12 @@ READS = (
         "/v1/streams/plain/segments/<segment>/raw"),
     Row("GET /v1/streams/{stream}/state", f"{STREAM}/state", "listen peer"),
     Row("GET /v1/streams/{stream}/state/{key}", f"{STREAM}/state/<statekey>", "listen peer"),
+    Row("GET /v1/applications", "/v1/applications", "listen peer", own=True),
+    Row("GET /v1/applications", "/v1/applications?state=faulted", "listen peer", own=True),
+    Row("GET /v1/applications/{application}", "/v1/applications/<application>", "listen peer"),
+    Row("GET /v1/application-groups", "/v1/application-groups", "listen peer", own=True),
+    Row("GET /v1/application-groups/{application_group}",
+        "/v1/application-groups/<applicationgroup>", "listen peer"),
     Row("GET /v1/types", "/v1/types", "emit listen manage peer", own=True),
     Row("GET /v1/types/{domain}/{type}", "/v1/types/<type>", "emit listen manage peer"),
     Row("GET /v1/types/{domain}/{type}/{version}", "/v1/types/<type>/1",
@@ -144,6 +150,16 @@ WRITES = (
     Row("PUT /v1/streams/{stream}/state/{key}", f"{STREAM}/state/<statekey>", "emit",
         body={"domain": "shop", "type": "order.placed"}),
     Row("DELETE /v1/streams/{stream}/state/{key}", f"{STREAM}/state/<statekey>", "emit"),
+    Row("PUT /v1/applications/{application}", "/v1/applications/more", "emit", own=True,
+        body={"state": "online"}),
+    Row("POST /v1/applications/{application}/heartbeat",
+        "/v1/applications/<application>/heartbeat", "emit", body={}),
+    Row("PUT /v1/applications/{application}/monitor",
+        "/v1/applications/<application>/monitor", "manage", body={"timeout_s": 3600}),
+    Row("DELETE /v1/applications/{application}/monitor",
+        "/v1/applications/<application>/monitor", "manage"),
+    Row("PUT /v1/application-groups/{application_group}", "/v1/application-groups/more",
+        "manage", body={"applications": ["<application>"]}),
     Row("PUT /v1/channels/{channel}", "/v1/channels/more", "manage", own=True, body={"mask": "4"}),
     Row("PUT /v1/types/{domain}/{type}", "/v1/types/more/one", "manage", own=True,
         body={"schema": {}}),
@@ -211,6 +227,9 @@ WRITES = (
     Row("DELETE /v1/endpoints/{endpoint}/secrets/{secret}",
         "/v1/endpoints/<endpoint>/secrets/<secret>", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}", "/v1/endpoints/<endpoint>", "listen"),
+    Row("DELETE /v1/application-groups/{application_group}",
+        "/v1/application-groups/<applicationgroup>", "manage"),
+    Row("DELETE /v1/applications/{application}", "/v1/applications/<application>", "manage"),
     Row("DELETE /v1/keys/{public_id}", "/v1/keys/<key>", "manage"),
     Row("DELETE /v1/clients/{client}", "/v1/clients/<client>", "manage"),
 )  # fmt: skip
@@ -243,6 +262,10 @@ class Tenants:
 
         schema = {"properties": {"code": {"const": SECRET}}}
         ask("PUT", f"/v1/types/{NAME}/order.placed", {"schema": schema})
+        state = {"state": "faulted", "reason": SECRET}
+        ask("PUT", f"/v1/applications/{NAME}-till", state)
+        group = {"applications": [f"{NAME}-till"]}
+        ask("PUT", f"/v1/application-groups/{NAME}-tills", group)
         endpoint = zone.endpoint(sink.url(f"/{SECRET}/{zone.name}"), key=key)["id"]
         group = ask("POST", "/v1/registration-groups", {"name": f"{NAME}-group"})
         body = {"streams": [NAME], "endpoint": endpoint, "attributes": {"code": SECRET}}
@@ -276,6 +299,8 @@ class Tenants:
             "<segment>": page["items"][0]["uuid"],
             "<statekey>": "sku-7",
             "<type>": f"{NAME}/order.placed",
+            "<application>": f"{NAME}-till",
+            "<applicationgroup>": f"{NAME}-tills",
             "<run>": run["id"],
             "<zone>": zone.name,
         }

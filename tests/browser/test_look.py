@@ -34,6 +34,7 @@ PAGES = {
     "streams/stock/state": "stock",
     "types": "Types",
     "types/shop/order.placed": "order.placed",
+    "applications": "Applications",
     "channels": "Channels",
     "clients": "Clients",
     "limits": "Limits",
@@ -50,6 +51,7 @@ FORMS = {  # what opens each
     "endpoints": "New endpoint",
     "streams": "New stream",
     "types": "New type",
+    "applications": "New application",
     "channels": "New channel",
     "clients": "New client",
     "limits": "Change the limits",
@@ -150,6 +152,7 @@ def test_the_chosen_colours_stay(desk: Desk) -> None:
 def test_keys_lead_everywhere(desk: Desk) -> None:
     page = desk.open("overview", "Overview")
     for key, heading in (("l", "Live events"), ("s", "Streams"), ("t", "Types"), ("h", "Channels"),
+                         ("a", "Applications"),
                          ("f", "Filters"), ("r", "Registrations"), ("p", "Groups"),
                          ("e", "Endpoints"), ("d", "Deliveries"), ("x", "Dead letters"),
                          ("y", "Replays"), ("c", "Clients"), ("q", "Storage"), ("j", "Jobs"),

@@ -1,5 +1,6 @@
 import {
   IconActivity,
+  IconApps,
   IconBraces,
   IconBroadcast,
   IconClockPlay,
@@ -34,6 +35,7 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
       { path: "live", label: "Live events", icon: IconBroadcast, key: "l" },
       { path: "streams", label: "Streams", icon: IconStack2, key: "s" },
       { path: "types", label: "Types", icon: IconBraces, key: "t" },
+      { path: "applications", label: "Applications", icon: IconApps, key: "a" },
       { path: "channels", label: "Channels", icon: IconTags, key: "h" },
     ],
   },

@@ -10,6 +10,8 @@ const TONES: Record<string, string> = {
   held: "slow",
   low: "slow",
   full: "bad",
+  online: "good",
+  faulted: "bad",
   enabled: "good",
   delivered: "good",
   live: "good",

@@ -2,9 +2,12 @@
 number.
 """
 
+import json
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from eventhub.access.models import Client
 from eventhub.base import limits
@@ -125,14 +128,7 @@ def test_a_page_of_a_large_backlog_reads_a_bounded_number_although_statistics_sa
 ) -> None:
     run("ANALYZE deliveries_for_test")
     [(endpoint_id,)] = run("SELECT max(endpoint_id) FROM deliveries_for_test")
-    run(
-        "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
-        " zone_id, registrations, state)"
-        " SELECT partition_id, endpoint_id, segment_id, sequence + n, stream_id, zone_id, '{1}',"
-        " 'pending' FROM generate_series(1, 40000) AS n, deliveries_for_test"
-        " WHERE endpoint_id = %s AND sequence = 20",
-        endpoint_id,
-    )
+    fill(endpoint_id)
     read = (
         "SELECT sum(seq_tup_read + idx_tup_fetch)::bigint FROM pg_stat_xact_user_tables"
         " WHERE relname = 'deliveries_for_test'"
@@ -142,3 +138,65 @@ def test_a_page_of_a_large_backlog_reads_a_bounded_number_although_statistics_sa
     [(after,)] = run(read)
     assert [item["sequence"] for item in page["items"]] == [*range(40020, 39970, -1)]
     assert after - before < 2 * limits.DELIVERIES_SCANNED_MAX
+
+
+def fill(endpoint_id: int) -> None:
+    """Insert 40,000 pending deliveries, as those of the last event."""
+    run(
+        "INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id,"
+        " zone_id, registrations, state)"
+        " SELECT partition_id, endpoint_id, segment_id, sequence + n, stream_id, zone_id, '{1}',"
+        " 'pending' FROM generate_series(1, 40000) AS n, deliveries_for_test"
+        " WHERE endpoint_id = %s AND sequence = 20",
+        endpoint_id,
+    )
+
+
+def test_a_page_of_an_endpoint_does_not_read_the_backlog_of_others(
+    manager: ApiCaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither from the newest on nor from a position."""
+    monkeypatch.setattr(limits, "DELIVERIES_SCANNED_MAX", 100)
+    [(first, second)] = run("SELECT min(endpoint_id), max(endpoint_id) FROM deliveries_for_test")
+    for endpoint_id in (first, second):
+        fill(endpoint_id)
+    query = f"/v1/deliveries?endpoint={first}&state=pending&limit=5"
+    expected, after = 40_020, ""
+    for _ in range(3):
+        with CaptureQueriesContext(connection) as done:
+            page = manager.get(f"{query}{after}").json()
+        assert [one["sequence"] for one in page["items"]] == [*range(expected, expected - 5, -1)]
+        assert sum(map(blocks, done.captured_queries)) < 150  # an index has some 300 of the others
+        expected, after = expected - 5, f"&after={page['next']}"
+
+
+def blocks(query: dict[str, Any]) -> int:
+    """Return the blocks that a statement reads; 0 if it does not read deliveries."""
+    if not query["sql"].startswith("SELECT") or '"deliveries"' not in query["sql"]:
+        return 0
+    [(plan,)] = run("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + query["sql"].replace("%", "%%"))
+    found = json.loads(plan)[0]["Plan"] if isinstance(plan, str) else plan[0]["Plan"]
+    return int(found["Shared Hit Blocks"] + found["Shared Read Blocks"])
+
+
+def test_a_page_of_an_endpoint_continues_in_older_partitions(
+    manager: ApiCaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In pages that end inside a partition and at its end, and when what is examined ends there."""
+    [(endpoint_id, partition)] = run(
+        "SELECT min(endpoint_id), min(partition_id) FROM deliveries_for_test"
+    )
+    newer = int(partition) + 1_000
+    run(f"CREATE TABLE deliveries_of_newer PARTITION OF deliveries FOR VALUES IN ({newer})")
+    run(
+        "UPDATE deliveries SET partition_id = %s WHERE endpoint_id = %s AND sequence > 15",
+        *(newer, endpoint_id),
+    )
+    newest = [*range(20, 0, -1)]
+    for limit in (3, 5, 7, 50):
+        query = f"endpoint={endpoint_id}&limit={limit}"
+        assert found(manager, query) == newest
+        for scanned in (1, 4, 5, 6, 10_000):
+            monkeypatch.setattr(limits, "DELIVERIES_SCANNED_MAX", scanned)
+            assert found(manager, f"{query}&status=503") == [20, 16, 12, 8, 4]
+            assert found(manager, f"{query}&since=2026-01-01T01:00:00Z") == newest

@@ -43,15 +43,20 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def forwarded_stream(world: World, tmp_path: Path) -> AsyncIterator[tuple[Lease, Connection]]:
-    """Yield a stream leased by a running forwarder, and another forwarder's connection."""
+async def forwarded_stream(
+    world: World, tmp_path: Path, url: str = ""
+) -> AsyncIterator[tuple[Lease, Connection]]:
+    """Yield a stream leased by a running forwarder, and another forwarder's connection. `url`: the
+    database from which the forwarder renews its leases.
+    """
     async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
         leases, clock = Leases(SystemClock()), SystemClock()
         interests = StreamMatchers(
             log, Feed(log), ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
         holder = LeaseHolder(
-            ForwarderContext(log, pool, leases, interests, clock, lambda piece: None), world.url
+            ForwarderContext(log, pool, leases, interests, clock, lambda piece: None),
+            url or world.url,
         )
         async with pool.connection() as connection:
             while not await create_partitions(connection):
@@ -116,3 +121,23 @@ async def test_a_loop_that_hangs_loses_its_leases(
         other = Leases(SystemClock())
         assert lease.stream_id in {one.stream_id for one in await other.acquire(connection)}
         await other.leave(connection)
+
+
+async def test_a_forwarder_without_a_database_pauses_between_attempts(
+    world: World, tmp_path: Path
+) -> None:
+    """The story: while a stream was to be acquired, it tried again at once, with a whole core."""
+    attempts: list[float] = []
+
+    async def refuse(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        attempts.append(time.monotonic())
+        writer.close()
+
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    away = f"postgresql://127.0.0.1:{port}/hub?sslmode=disable&gssencmode=disable"
+    async with forwarded_stream(world, tmp_path, away), asyncio.timeout(20):
+        while len(attempts) < 6:  # noqa: ASYNC110 - in the background
+            await asyncio.sleep(0.01)
+    server.close()
+    assert attempts[5] - attempts[0] > 4 * limits.HEAD_POLL_INTERVAL_S

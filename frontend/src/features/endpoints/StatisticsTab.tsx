@@ -12,7 +12,7 @@ import { Figure } from "../../parts/Figure";
 import { Loading } from "../../parts/Loading";
 import { Moment } from "../../parts/Moment";
 import { ProblemAlert } from "../../parts/ProblemAlert";
-import { count, whole } from "../../parts/text";
+import { counted, whole } from "../../parts/text";
 import { failed, failuresText, type Point, shareText, type Statistics, statisticsOf, STEPS, timeText } from "./statistics";
 
 const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short", hour12: false });
@@ -60,7 +60,7 @@ function Shown({ statistics }: { statistics: Statistics }) {
           value={total.latency_ms === null ? "–" : timeText(total.latency_ms.p95)}
           about="95 % of the events were acknowledged within it, from their append."
         />
-        <Figure label="Pending now" value={count(pending)} about={`At most ${whole(backlog)} in the ${within}.`} />
+        <Figure label="Pending now" value={counted(pending)} about={`At most ${whole(backlog)} in the ${within}.`} />
       </SimpleGrid>
       {total.attempts + backlog === 0 ? (
         <Empty

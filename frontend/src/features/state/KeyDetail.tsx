@@ -52,7 +52,8 @@ function Gone({ error, onRetry }: { error: unknown; onRetry: () => void }) {
   );
 }
 
-function KeyHistory({ zone, stream, name }: Props) {
+/** The retained events of a key, newest first. */
+export function KeyHistory({ zone, stream, name }: Props) {
   const navigate = useNavigate();
   const list = useKeyHistory(zone, stream, name);
   const pages = list.data?.pages ?? [];

@@ -19,6 +19,8 @@ from tests.acceptance.bad_inputs import EMIT, Bad, World, routes
 pytestmark = pytest.mark.usefixtures("untouched")
 PARAMETERS = {
     "client": "tester",
+    "application": "till",
+    "application_group": "shop",
     "public_id": "<key>",
     "channel": "disk",
     "stream": "orders",

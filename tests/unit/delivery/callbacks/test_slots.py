@@ -224,3 +224,16 @@ def test_hanging_requests_without_a_slot_are_bounded() -> None:
         hang(slots, dict.fromkeys(range(1 + 30 * wave, 31 + 30 * wave), wave))
         clock.advance_s(SLOW_S)
     assert limits.CALLBACK_HANGING_MAX < slots.held <= TOTAL + limits.CALLBACK_HANGING_MAX
+
+
+def test_a_client_holds_no_more_than_its_share_of_the_bytes() -> None:
+    slots = CallbackSlots(ManualClock())
+    most = limits.CALLBACK_BYTES_HELD_MAX
+    clients = {1: 1, 2: 1, 3: 2}
+    assert slots.grant(clients).keys() == {1, 2, 3}
+    slots.hold(1, most * 7 // 10)
+    assert slots.grant(clients).keys() == {3}
+    slots.hold(3, most - most * 7 // 10)
+    assert slots.grant({**clients, 4: 4}) == {}
+    slots.release(1, most * 7 // 10)
+    assert slots.grant(clients).keys() == {1, 2, 3}
