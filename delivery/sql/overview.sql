@@ -24,24 +24,22 @@ SELECT count(*) FILTER (WHERE c.enabled) AS enabled, count(*) FILTER (WHERE NOT 
   FROM (SELECT id, enabled FROM endpoints WHERE zone_id = %(zone)s AND deleted_at IS NULL LIMIT %(count_max)s) AS c
   LEFT JOIN endpoint_health h ON h.endpoint_id = c.id
 
+-- name: last_counted
+-- The pending deliveries of the zone when the backlogs of clients were last counted.
+SELECT COALESCE(sum(events), 0)::bigint AS pending FROM backlog_counts WHERE zone_id = %(zone)s
+
 -- name: pending
--- Parallel and ordered deliveries, each by its own partial index, up to `pending_max`. If there are more, their number is that of
--- the last count of the clients' backlogs, and those that are due are not counted.
-SELECT CASE WHEN c.pending < %(pending_max)s THEN c.pending
-            ELSE greatest(c.pending, (SELECT sum(b.events) FROM backlog_counts b WHERE b.zone_id = %(zone)s))::bigint
-       END AS pending,
-       CASE WHEN c.pending < %(pending_max)s THEN c.due END AS due
+-- Parallel and ordered deliveries, each by its own partial index, up to `pending_max`; then those that are due are not counted.
+SELECT count(*) AS pending,
+       CASE WHEN count(*) < %(pending_max)s THEN count(*) FILTER (WHERE next_attempt_at <= now()) END AS due
   FROM (
-    SELECT count(*) AS pending, count(*) FILTER (WHERE next_attempt_at <= now()) AS due
-      FROM (
-        (SELECT d.next_attempt_at FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
-          WHERE e.zone_id = %(zone)s AND d.state = 'pending' AND NOT d.ordered LIMIT %(pending_max)s)
-        UNION ALL
-        (SELECT d.next_attempt_at FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
-          WHERE e.zone_id = %(zone)s AND d.state = 'pending' AND d.ordered LIMIT %(pending_max)s)
-        LIMIT %(pending_max)s
-      ) AS first
-  ) AS c
+    (SELECT d.next_attempt_at FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
+      WHERE e.zone_id = %(zone)s AND d.state = 'pending' AND NOT d.ordered LIMIT %(pending_max)s)
+    UNION ALL
+    (SELECT d.next_attempt_at FROM endpoints e JOIN deliveries d ON d.endpoint_id = e.id
+      WHERE e.zone_id = %(zone)s AND d.state = 'pending' AND d.ordered LIMIT %(pending_max)s)
+    LIMIT %(pending_max)s
+  ) AS counted
 
 -- name: dead_lettered
 SELECT count(*) AS dead_lettered

@@ -4,8 +4,6 @@ and copies conjunctions all at once. Plain module.
 
 from typing import Any
 
-import numpy as np
-
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.lookup import EventKeys, Lookup, Span, mark_event, unmark
@@ -20,6 +18,7 @@ from registrations.match_index.engines.residual import Tests
 from registrations.match_index.format.columns import NOT, NUMBER, TEST
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.match_index.format.layout import POSITION, SHARED
+from registrations.match_index.format.lazy_numpy import np
 from registrations.match_index.format.ragged import Array, spread
 from registrations.match_index.format.shard import Shard
 from registrations.match_index.format.tombstones import Tombstones, conjunction_at
@@ -72,7 +71,7 @@ class NumpyEngine:
         self._partly_deleted[conjunction_at(self._look.shard, position)] = True
         self._tombstones.mark_removed(position)
 
-    def _found(self, event: Event, marked: EventKeys) -> list[int] | Array:
+    def _found(self, event: Event, marked: EventKeys) -> "list[int] | Array":
         """Return the conjunctions that hold: few as a list, many as an array."""
         key_runs = self._look.shard.views["key_runs"]
         many = any(key_runs[end] - key_runs[first] > SPAN_FEW for first, end in marked.spans)

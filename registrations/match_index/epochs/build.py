@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import numpy as np
-
 from eventhub.base import limits
 from registrations.catalog import ChangedVersionQuery, VersionQuery
 from registrations.compiled_filter_cache import CompiledFilters
@@ -31,6 +29,7 @@ from registrations.match_index.format.builder import READ, BuildProgress, EpochP
 from registrations.match_index.format.columns import EntryCollector, EntryColumns
 from registrations.match_index.format.decode import columns_of
 from registrations.match_index.format.errors import IndexAbsent, IndexDamaged, NotIndexable
+from registrations.match_index.format.lazy_numpy import np
 from registrations.match_index.format.manifest import IndexManifest
 from registrations.match_index.format.shard import Shard
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS

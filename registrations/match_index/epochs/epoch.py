@@ -8,12 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from registrations.match_index.epochs.facts import EpochFacts, facts_of
 from registrations.match_index.format.errors import IndexDamaged
 from registrations.match_index.format.index import Base, open_base
 from registrations.match_index.format.layout import EXTRA
+from registrations.match_index.format.lazy_numpy import np
 from registrations.match_index.format.manifest import IndexManifest
 from registrations.match_index.format.shard import Shard
 from registrations.match_index.format.versions import COLUMNS

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from registrations.match_index.epochs.epoch import columns_of
 from registrations.match_index.epochs.errors import IndexOutdated, index_files
 from registrations.match_index.epochs.facts import EpochFacts, StreamSnapshot, refusal
@@ -15,6 +13,7 @@ from registrations.match_index.epochs.folder import index_root
 from registrations.match_index.epochs.tables import Connection, settle, snapshot_of
 from registrations.match_index.format.builder import BuildProgress, EpochPlan, publish_files
 from registrations.match_index.format.errors import IndexAbsent, IndexDamaged
+from registrations.match_index.format.lazy_numpy import np
 from registrations.match_index.format.manifest import IndexManifest, read_manifest
 from registrations.match_index.format.shard import Shard
 

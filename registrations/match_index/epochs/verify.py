@@ -12,8 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import numpy as np
-
 from eventhub.base import limits
 from eventhub.postgresql.rows import cursor_of
 from registrations.catalog import VersionQuery
@@ -34,6 +32,7 @@ from registrations.match_index.format.columns import NOT, NUMBER, TEST, EntryCol
 from registrations.match_index.format.decode import columns_of
 from registrations.match_index.format.errors import IndexAbsent, IndexDamaged, NotIndexable
 from registrations.match_index.format.index import open_base
+from registrations.match_index.format.lazy_numpy import np
 from registrations.match_index.format.shard import Shard
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 

@@ -7,8 +7,6 @@ The same entries give the same bytes, in any order.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
-
 from registrations.match_index.format import layout
 from registrations.match_index.format.columns import NEVER, NOT, NUMBER, TEST, EntryColumns
 from registrations.match_index.format.conjunctions import (
@@ -20,6 +18,7 @@ from registrations.match_index.format.conjunctions import (
     weights_of,
 )
 from registrations.match_index.format.layout import ShardHeader
+from registrations.match_index.format.lazy_numpy import np
 from registrations.match_index.format.names import hash_of, path_name, raw
 from registrations.match_index.format.numbering import Numbering, numbered, paths_of, rank_of, spans
 from registrations.match_index.format.ragged import Array, sorted_rows, starts_of

@@ -5,15 +5,16 @@ A job may also produce these columns itself, from a table.
 
 from array import array
 from collections.abc import Hashable, Iterable, Mapping
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from registrations.match_index.format.lazy_numpy import np
 from registrations.match_index.format.names import gate_name
 from registrations.match_index.format.terms import Key, Test, pair_key, test_terms
 from registrations.matching.gates import GateKey, gate_of
 from registrations.matching.spec import Spec, Specs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 TEST = 1 << 31  # the word is a test ...
 NOT = 1 << 30  # ... or a key that the event must not have
@@ -21,8 +22,8 @@ NUMBER = NOT - 1  # the mask of a key's or test's number in a word
 NEVER = 1  # a key that no event has
 FIRST_KEY = 2  # 0 is the key that every event has
 _TEXTS_CACHED = 100_000
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint32]
+Integers: TypeAlias = "NDArray[np.int64]"
+Words: TypeAlias = "NDArray[np.uint32]"
 T = TypeVar("T", bound=Hashable)
 
 

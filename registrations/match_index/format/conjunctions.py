@@ -6,9 +6,8 @@ An entry has a gate and words; a conjunction is a gate and words that entries sh
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-
 from registrations.match_index.format.columns import NOT, NUMBER, TEST
+from registrations.match_index.format.lazy_numpy import np
 from registrations.match_index.format.ragged import (
     Array,
     first_of_equals,

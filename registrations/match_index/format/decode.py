@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from registrations.match_index.format.columns import TEST, EntryColumns
 from registrations.match_index.format.conjunctions import EVERY
 from registrations.match_index.format.layout import EXTRA, PATH_WORDS, POSITION
+from registrations.match_index.format.lazy_numpy import np
 from registrations.match_index.format.names import text_of
 from registrations.match_index.format.ragged import Array, spread, starts_of
 from registrations.match_index.format.shard import Shard

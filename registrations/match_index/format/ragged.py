@@ -2,17 +2,19 @@
 module.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from registrations.match_index.format.lazy_numpy import np
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
 
 
-def starts_of(lengths: Array, dtype: Any = np.int64) -> Array:
+def starts_of(lengths: Array) -> Array:
     """Return the offset of each row, and the end: [n + 1]."""
-    starts = np.zeros(len(lengths) + 1, dtype)
+    starts = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
     return starts
 
