@@ -55,7 +55,7 @@ class Principal(NamedTuple):
         return self.client_id < 0
 
     def identify(self) -> None:
-        """Make this the caller of the present request, whom the events of its changes name."""
+        """Make this the caller of the present request, which the events of its changes name."""
         if self.is_operator:
             caller.identify("operator", operator=self.client.removeprefix(OPERATOR_PREFIX))
         else:

@@ -21,7 +21,7 @@ class HubCommand(BaseCommand):
 
     requires_system_checks = ()
     examples = ""  # at the end of `--help`
-    acts_for_hub = False  # its changes are those of the hub itself, not of whoever runs it
+    acts_for_hub = False  # its changes are those of the hub itself, not of the command
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> Any:
         if self.examples:

@@ -1,4 +1,4 @@
-"""The audit trail: who changed what, newest first, in the zone of whoever reads it."""
+"""The audit trail: who changed what, newest first, in the reader's zone."""
 
 import secrets
 from typing import Any
