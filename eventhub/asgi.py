@@ -28,14 +28,12 @@ from eventhub.eventlog.archive.reader import archive_of
 from eventhub.http.app import AsgiApp, Router
 from eventhub.http.call import RouteServices
 from eventhub.http.messages import Receive, Scope, Send
+from eventhub.http.request_ids import with_request_ids
 from eventhub.http.routes import HTTP_ROUTES
 from eventhub.types.paths import EncodedTypePaths
 from eventhub.web.hub import Hub, open_hub
 
 _django: Any = EncodedTypePaths(get_asgi_application())
-_proxies = read_env().trusted_proxies
-if _proxies:  # trusted for the caller's address; none by default
-    _django = ProxyHeadersMiddleware(_django, list(_proxies))
 
 from delivery.listening.catchup import CatchUpScheduler  # noqa: E402
 from delivery.listening.consumer import WebSocketRoute  # noqa: E402
@@ -106,8 +104,8 @@ class AsgiApplication:
             *listen_routes(services, monitor, archive),
         )
         route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
-        self._http = _with_cors(Router(_django, routes, route_services), hub)
-        self._websocket = WebSocketRoute(services, monitor)
+        self._http = _begun(_with_cors(Router(_django, routes, route_services), hub), hub)
+        self._websocket = _begun(WebSocketRoute(services, monitor), hub)
         freeze_loaded()
 
 
@@ -117,6 +115,15 @@ def _emits() -> Admission:
         limits.EMIT_WAITING_MAX, limits.EMIT_WAITING_PER_CLIENT_MAX, limits.EMIT_WAIT_S_MAX
     )
     return Admission(Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT), wait_limits)
+
+
+def _begun(app: AsgiApp, hub: Hub) -> AsgiApp:
+    """Wrap an application so that each request has an id and the real address of its caller, which
+    trusted proxies report; none is trusted by default.
+    """
+    app = with_request_ids(app)
+    proxies: Any = ProxyHeadersMiddleware
+    return proxies(app, list(hub.env.trusted_proxies)) if hub.env.trusted_proxies else app
 
 
 def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:
@@ -135,6 +142,7 @@ def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:
             "If-Match",
             "If-None-Match",
             "Last-Event-ID",
+            "X-Request-Id",
         ],
         expose_headers=[
             "ETag",
@@ -146,6 +154,7 @@ def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:
             "RateLimit",
             "RateLimit-Policy",
             "Retry-After",
+            "X-Request-Id",
         ],
     )
 

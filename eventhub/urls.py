@@ -10,6 +10,7 @@ from eventhub.api import back_office
 from eventhub.api.resource import CHANGE_AND_DELETE, DELETE, LIST, LIST_AND_CREATE, ONE, PUT
 from eventhub.applications.api import ApplicationGroups
 from eventhub.streams import api as streams_api
+from eventhub.streams.audit_api import AuditedActs
 from eventhub.web import console, openapi
 from registrations import api as registrations_api
 from registrations.endpoints.api import Endpoints, VerifiedEndpoint
@@ -21,6 +22,8 @@ admin.autodiscover()
 
 urlpatterns = [
     path("v1/boot", streams_api.HubStarts.as_view(ONE)),
+    path("v1/audit", AuditedActs.as_view(LIST)),
+    path("v1/audit/<str:sequence>", AuditedActs.as_view(ONE)),
     path("v1/storage", streams_api.StorageUse.as_view(PUT)),
     path("v1/streams", include("eventhub.streams.urls")),
     path(

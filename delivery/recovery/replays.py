@@ -325,7 +325,6 @@ def _announce(actor: Actor, run: ReplayRun, client: str, type: str) -> None:
         "client": client,
         "endpoint": run.endpoint_id,
         "source": run.source,
-        "by": _name_of(actor),
     }
     announce(zone=actor.zone, type=type, attributes=attributes)
 

@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from eventhub.access.credential_queries import FIND_BY_DIGEST, principal_of
 from eventhub.access.keys import digest_of, is_key
 from eventhub.access.principal import Principal
+from eventhub.base import caller
 from eventhub.base.errors import CsrfFailed, InvalidCredentials
 
 SESSION_KEY = re.compile(r"[a-z0-9]{8,64}")
@@ -40,6 +41,7 @@ class KeyAuthentication(BaseAuthentication):
         if row is None:
             raise InvalidCredentials
         principal = principal_of(row)
+        principal.identify()
         return principal, principal
 
     def authenticate_header(self, request: Request) -> str:
@@ -53,7 +55,10 @@ class OperatorAuthentication(SessionAuthentication):
         cookie = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
         # a quoted cookie may contain NUL, which PostgreSQL refuses
         found = super().authenticate(request) if SESSION_KEY.fullmatch(cookie) else None
-        return found if found is not None and found[0].is_staff else None
+        if found is None or not found[0].is_staff:
+            return None
+        caller.identify("operator", operator=found[0].get_username())
+        return found
 
     def enforce_csrf(self, request: Request) -> None:
         """Raise CsrfFailed. The token is in a header: a form is not looked for in the body, which

@@ -6,7 +6,7 @@ from typing import Any, LiteralString
 import orjson
 
 from eventhub.access.grants import Grant
-from eventhub.access.principal import Principal
+from eventhub.access.principal import OPERATOR_PREFIX, Principal
 from eventhub.access.quotas import EmitRates
 from eventhub.base import limits
 from eventhub.base.clock import Clock
@@ -89,5 +89,5 @@ def operator_of(row: tuple[Any, ...], clock: Clock) -> Principal:
     """
     user_id, username, zone_id, zone = row
     until_us = clock.now_us() + limits.LOGIN_CONFIRMED_MS_MAX * 1000
-    name = f"operator:{username}"
+    name = OPERATOR_PREFIX + username
     return Principal(0, name, -user_id, name, zone_id, zone, OPERATOR_GRANTS, until_us)

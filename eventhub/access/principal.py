@@ -10,10 +10,13 @@ from typing import NamedTuple
 from eventhub.access.grants import ACTIONS, Grant, allows, to_listen
 from eventhub.access.quotas import EmitRates, ZoneStorageFull
 from eventhub.access.tokens import Claims
+from eventhub.base import caller
 from eventhub.base.errors import Forbidden
 from eventhub.base.fair_queue import QueueOwner
 from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
+
+OPERATOR_PREFIX = "operator:"  # of the client's name of an operator's principal
 
 
 class Principal(NamedTuple):
@@ -50,6 +53,13 @@ class Principal(NamedTuple):
     def is_operator(self) -> bool:
         """True for the principal of a login, which is no client."""
         return self.client_id < 0
+
+    def identify(self) -> None:
+        """Make this the caller of the present request, which the events of its changes name."""
+        if self.is_operator:
+            caller.identify("operator", operator=self.client.removeprefix(OPERATOR_PREFIX))
+        else:
+            caller.identify("key", key=self.public_id, client=self.client)
 
     @property
     def manages_zone(self) -> bool:

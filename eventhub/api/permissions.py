@@ -48,6 +48,13 @@ class IsOperator(IsAuthenticated):
         view.actor.require_operator()
 
 
+class ReadsSystem(IsAuthenticated):
+    """Needs a grant to manage `system`, such as `manage:*`."""
+
+    def require(self, view: Any) -> None:
+        view.actor.require_listen("system")
+
+
 class ManagesStream(IsAuthenticated):
     """Needs a grant to manage the stream."""
 

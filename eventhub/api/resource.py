@@ -32,7 +32,7 @@ from eventhub.api.if_match import (
 )
 from eventhub.api.pagination import NUMBER, CursorPagination
 from eventhub.api.replies import Reply, action_id, current, one_snapshot, replying
-from eventhub.base import limits
+from eventhub.base import caller, limits
 from eventhub.base.errors import (
     BadRequest,
     EventHubError,
@@ -149,7 +149,7 @@ class ResourceView(GenericViewSet):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         _measure_chunked(request)
-        with ExitStack() as self._closing:
+        with caller.acting(caller.current()), ExitStack() as self._closing:
             return super().dispatch(request, *args, **kwargs)
 
     def check_permissions(self, request: Request) -> None:

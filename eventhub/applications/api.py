@@ -28,10 +28,10 @@ from eventhub.applications.serializers import (
     ReportSerializer,
 )
 from eventhub.base import errors
-from eventhub.eventlog.errors import ZoneDeleting
+from eventhub.eventlog.errors import StreamDeleting, ZoneDeleting
 
-_EMITS = (RateLimited, ZoneStorageFull)
-_CREATES = (errors.LimitReached, ZoneDeleting)
+_EMITS = (RateLimited, ZoneStorageFull, StreamDeleting)
+_CREATES = (errors.LimitReached, ZoneDeleting, StreamDeleting)
 
 
 class Applications(ResourceView):
@@ -67,7 +67,7 @@ class Applications(ResourceView):
         found, new = services.report(actor=self.actor, name=name, **self.body())
         return self.answer(found, 201 if new else 200, ApplicationSerializer)
 
-    @operation("Delete an application", permissions=(ManagesApplications,))
+    @operation("Delete an application", StreamDeleting, permissions=(ManagesApplications,))
     def perform_destroy(self) -> None:
         services.delete(actor=self.actor, name=self.key)
 
@@ -91,6 +91,7 @@ class Monitoring(Applications):
 
     @operation(
         "Monitor the heartbeats of an application; again, it changes the time-out",
+        StreamDeleting,
         body=MonitorSerializer,
         permissions=(ManagesApplications,),
     )
@@ -99,7 +100,9 @@ class Monitoring(Applications):
         return self.answer(services.monitor(actor=self.actor, name=name, **self.body()))
 
     @operation(
-        "Stop monitoring the heartbeats of an application", permissions=(ManagesApplications,)
+        "Stop monitoring the heartbeats of an application",
+        StreamDeleting,
+        permissions=(ManagesApplications,),
     )
     def perform_destroy(self) -> None:
         services.monitor(actor=self.actor, name=self.key, timeout_s=None)
@@ -138,7 +141,9 @@ class ApplicationGroups(ResourceView):
         return self.answer(found, 201 if new else 200, ApplicationGroupSerializer)
 
     @operation(
-        "Delete a group of applications; its members remain", permissions=(ManagesApplications,)
+        "Delete a group of applications; its members remain",
+        StreamDeleting,
+        permissions=(ManagesApplications,),
     )
     def perform_destroy(self) -> None:
         services.delete_group(actor=self.actor, name=self.key)

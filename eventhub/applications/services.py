@@ -34,6 +34,7 @@ from eventhub.base import limits
 from eventhub.base.errors import LimitReached
 from eventhub.eventlog.append import lock_head
 from eventhub.eventlog.drafts import Draft
+from eventhub.eventlog.errors import StreamDeleting
 from eventhub.streams.selectors import about_stream
 from eventhub.streams.services import hub_stream
 
@@ -172,9 +173,11 @@ def delete_group(*, actor: Actor, name: str) -> None:
 @contextmanager
 def _changing(actor: Actor) -> Iterator[int]:
     """Lock the states of a zone until the end of the block, which is a transaction; yield the id of
-    their stream. Raises ZoneDeleting, LimitReached if it cannot be created.
+    their stream. Raises StreamDeleting or ZoneDeleting if the zone is to be deleted, LimitReached.
     """
     stream = hub_stream(zone_id=actor.zone_id, zone=actor.zone, name=APPLICATIONS, policy=POLICY)
+    if stream.deletes_at_us is not None:
+        raise StreamDeleting.of(APPLICATIONS, stream.deletes_at_us)
     about_stream(stream)
     with transaction.atomic():
         lock_head(raw_connection(), stream.id)

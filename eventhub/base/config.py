@@ -215,8 +215,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "EVENTHUB_TRUSTED_PROXIES",
             "addresses and networks (`10.1.0.0/16`, or `*`) of proxies whose `X-Forwarded-For` and"
-            " `X-Forwarded-Proto` are trusted, comma-separated; without it login limits count the"
-            " address of the peer",
+            " `X-Forwarded-Proto` are trusted, comma-separated; without it the address of a caller,"
+            " which login limits count and the audit trail names, is that of the peer",
             "an address or a network such as 10.1.0.0/16",
             default="none",
             read=as_list,

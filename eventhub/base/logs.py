@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from eventhub.base import limits
+from eventhub.base import caller, limits
 
 # structlog loads rich where it is installed, a twentieth of each start, and the hub never uses it
 sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
 import structlog  # noqa: E402
-from structlog.types import Processor  # noqa: E402
+from structlog.types import EventDict, Processor  # noqa: E402
 
 if sys.modules["rich"] is None:
     del sys.modules["rich"]
@@ -92,10 +92,18 @@ class _ThrottledLibraries(logging.Filter):
         return self._throttle.suppressed(f"{record.name} {str(record.msg)[:40]}") is not None
 
 
+def _with_request_id(logger: Any, method: str, fields: EventDict) -> EventDict:
+    """Add the id of the present request, if there is one."""
+    if request_id := caller.current().request_id:
+        fields.setdefault("request_id", request_id)
+    return fields
+
+
 def configure(log_format: str, level: str) -> None:
     """Send structlog and the standard library's loggers to stderr, as `text` or `json`."""
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
+        _with_request_id,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from eventhub.base import caller
 from eventhub.base.errors import EventHubError
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import DEFAULT_MASK, Event
@@ -21,8 +22,9 @@ SYSTEM_DOMAIN = "eventhub"
 
 
 class Announcement(NamedTuple):
-    """The announcement of one change. The zone is added to the attributes, which never contain a
-    secret. `resource`: the changed resource, if requests may be conditional on its changes.
+    """The announcement of one change. The zone, and as `by` the present caller, are added to the
+    attributes, which never contain a secret. `resource`: the changed resource, if requests may be
+    conditional on its changes.
     """
 
     type: str
@@ -68,7 +70,7 @@ async def notify_of(connection: psycopg.AsyncConnection[Any], announced: Appende
 
 def _draft(zone: str | None, announcement: Announcement, action: str = "") -> Draft:
     own = {} if zone is None else {"zone": zone}  # without one it concerns the whole hub
-    attributes = {**own, **announcement.attributes}
+    attributes = {**own, **announcement.attributes, "by": caller.current().json()}
     event = Event(
         SYSTEM_DOMAIN,
         announcement.type,

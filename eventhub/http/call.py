@@ -61,6 +61,7 @@ class Call(NamedTuple):
     async def authenticate(self, credential: str) -> Principal:
         """Return the caller. Raises what Authorizer.authenticate raises."""
         self.subject.caller = found = await self.authorizer.authenticate(credential)
+        found.identify()
         return found
 
     async def find_stream(self, principal: Principal, name: str) -> StreamInfo:

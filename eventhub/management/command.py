@@ -9,7 +9,7 @@ import psycopg
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 
-from eventhub.base import limits
+from eventhub.base import caller, limits
 from eventhub.base.env import read_env, refuse
 from eventhub.base.errors import EventHubError
 from eventhub.postgresql.schema import OtherSchema
@@ -21,6 +21,7 @@ class HubCommand(BaseCommand):
 
     requires_system_checks = ()
     examples = ""  # at the end of `--help`
+    acts_for_hub = False  # its changes are those of the hub itself, not of the command
 
     def create_parser(self, prog_name: str, subcommand: str, **options: Any) -> Any:
         if self.examples:
@@ -30,8 +31,11 @@ class HubCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> Any:
         require_database()
+        name = type(self).__module__.rpartition(".")[2]
+        who = caller.HUB if self.acts_for_hub else caller.Caller("command", command=name)
         try:
-            return super().execute(*args, **options)
+            with caller.acting(who):
+                return super().execute(*args, **options)
         except OtherSchema as error:
             raise CommandError(str(error), returncode=os.EX_CONFIG) from error
         except EventHubError as error:

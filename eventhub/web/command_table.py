@@ -25,6 +25,7 @@ GROUPS = {
     "application-groups": "Groups of applications: set, list and delete them.",
     "applications": "States of applications: report, list and delete them.",
     "applications monitor": "The monitoring of heartbeats: start and stop it.",
+    "audit": "The audit trail: list who changed what, and show one act.",
     "boot": "The hub's last start.",
     "channels": "Channels (tag masks) of a zone: define, list and delete them.",
     "clients": "Clients of a zone: their groups, keys and listeners.",
@@ -147,7 +148,7 @@ def _words(method: str, path: str) -> list[str]:
     words = [part for part in parts if not part.startswith("{")]
     if words[-1] in _ACTIONS:
         return words
-    if method == "GET" and parts[-1] == words[-1] and words[-1].endswith(("s", "state")):
+    if method == "GET" and parts[-1] == words[-1] and words[-1].endswith(("s", "state", "audit")):
         return [*words, "list"]
     return [*words, "build" if words[-1] == "match-index" and method == "POST" else _VERBS[method]]
 

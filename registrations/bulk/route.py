@@ -8,6 +8,7 @@ answer.
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -165,8 +166,11 @@ def _owner(principal: Principal, options: BulkOptions) -> Owner:
 
 
 async def _in_thread(work: Callable[..., Any], *args: Any) -> Any:
-    """Run `work` in one of the route's threads and close its connection afterwards."""
-    return await asyncio.get_running_loop().run_in_executor(_THREADS, _closing, work, *args)
+    """Run `work` in one of the route's threads, in the request's context, and close its connection
+    afterwards.
+    """
+    run = copy_context().run
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, run, _closing, work, *args)
 
 
 def _closing(work: Callable[..., Any], *args: Any) -> Any:

@@ -166,7 +166,6 @@ class PlanApplication(ResourceView):
         outcomes, remaining = services.apply_plan(
             env=read_env(),
             run=run,
-            by=self.request.user.get_username(),
             options=ApplyOptions(seconds=limits.PLAN_APPLY_S_MAX),
         )
         first = sorted(outcomes, key=lambda each: each.outcome != "refused")

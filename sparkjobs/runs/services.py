@@ -86,10 +86,8 @@ def read_run_plan(env: Env, run: Run) -> list[PlannedAction]:
         raise NoPlan(state=run.state) from error
 
 
-def apply_plan(
-    *, env: Env, run: Run, by: str, options: ApplyOptions
-) -> tuple[list[ActionOutcome], int]:
-    """Announce in `system` who applies the plan of a retention run, then apply it. Return the
+def apply_plan(*, env: Env, run: Run, options: ApplyOptions) -> tuple[list[ActionOutcome], int]:
+    """Announce in `system` that the plan of a retention run is applied, then apply it. Return the
     outcomes, and the number of actions for which the time did not suffice. Raises NoPlan,
     DatabaseUnavailable; the reported outcomes are final even then.
     """
@@ -97,7 +95,7 @@ def apply_plan(
     if not options.dry_run:
         with transaction.atomic():
             lock_system(raw_connection())  # must be the transaction's first statement
-            attributes = {"run": run.id, "by": by, "actions": len(actions)}
+            attributes = {"run": run.id, "actions": len(actions)}
             announce(zone=run.params.get("zone"), type=APPLIED, attributes=attributes)
     try:
         outcomes = asyncio.run(_apply(env, actions, options))

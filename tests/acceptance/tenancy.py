@@ -47,6 +47,9 @@ STREAM = "/v1/streams/<stream>"
 FILTER = {"attributes": {"code": SECRET}}
 READS = (
     Row("GET /v1/boot", "/v1/boot", "emit listen manage peer", own=True),
+    Row("GET /v1/audit", "/v1/audit", "manage", own=True),
+    Row("GET /v1/audit", "/v1/audit?type=stream.*", "manage", own=True),
+    Row("GET /v1/audit/{sequence}", "/v1/audit/<system>", "manage"),
     Row("GET /v1/overview", "/v1/overview", "manage", own=True),
     Row("GET /v1/zones", "/v1/zones", operator=True),
     Row("GET /v1/zones/{name}", "/v1/zones/<zone>", operator=True),
@@ -285,6 +288,7 @@ class Tenants:
             "<stream>": NAME,
             "<client>": self.client,
             "<key>": labelled["public_id"],
+            "<system>": labelled["changed"],
             "<endpoint>": endpoint,
             "<secret>": previous["id"],
             "<registration>": made["id"],

@@ -16,6 +16,7 @@ from eventhub.preflight import require_schema
 
 class Command(HubCommand):
     help = "Append `hub.started` to the stream `system`, and announce the state of streams again."
+    acts_for_hub = True
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(

@@ -15,7 +15,7 @@ from sparkjobs.runs.retention.apply import ActionOutcome
 from sparkjobs.runs.retention.plan import PlannedAction
 from sparkjobs.runs.selectors import find_run
 from sparkjobs.runs.services import ApplyOptions
-from sparkjobs.runs.statements import COMMAND, Run
+from sparkjobs.runs.statements import Run
 
 _EXAMPLES = """examples:
   manage.py retention plan                                     the whole hub, with its policies
@@ -77,9 +77,7 @@ class Command(HubCommand):
 
     def _apply(self, options: dict[str, Any]) -> None:
         how = ApplyOptions(options["dry_run"], report=self._report)
-        outcomes, _ = services.apply_plan(
-            env=read_env(), run=_run(options), by=COMMAND, options=how
-        )
+        outcomes, _ = services.apply_plan(env=read_env(), run=_run(options), options=how)
         counts = services.counts(outcomes)
         text = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         self.say(text + (" (dry run: nothing was changed)" if how.dry_run else ""))

@@ -53,6 +53,7 @@ async def test_events_of_a_deleted_type_are_undeclared_and_its_versions_remain(
         ask(zone, "POST", f"{TYPE}/restore", {}).refused(409, "not_deleting")
         assert ask(zone, "DELETE", f"{TYPE}?grace_s=0").status == 202
         [_, deleted] = await announced(system, "type.deletion.scheduled", "type.deleted")
+        assert deleted.pop("by") == {"kind": "hub"}
         assert deleted == {"zone": zone.name, "domain": "shop", "type": "measured"}
     await until(lambda: zone.emit("strict", EVENT).status == 422)
     zone.emit("strict", EVENT).refused(422, "undeclared_type")

@@ -61,6 +61,7 @@ async def test_a_scheduled_deletion_refuses_what_is_new_and_can_be_withdrawn(
         assert scheduled.status == 202, scheduled
         ends = scheduled.json["deletes_at"]
         [attributes] = await announced(system, "stream.deletion.scheduled")
+        assert attributes.pop("by")["client"] == "tester"
         assert attributes == {"zone": zone.name, "stream": "orders", "deletes_at": ends}
         again = ask(zone, "DELETE", "streams/orders")
         assert (again.status, again.json) == (202, scheduled.json)
@@ -149,12 +150,9 @@ async def test_a_deleted_stream_ends_its_listeners_and_registrations_and_leaves_
         counts = {name: deleted[name] for name in ("events", "unmatched_events", "registrations")}
         assert counts == {"events": 10, "unmatched_events": 0, "registrations": 2}
         assert erased == {
-            "zone": zone.name,
-            "stream": "orders",
-            "events": 10,
-            "deliveries": 10,
-            "pending": 10,
-        }
+            "by": {"kind": "hub"}, "zone": zone.name, "stream": "orders", "events": 10,
+            "deliveries": 10, "pending": 10,
+        }  # fmt: skip
         ask(zone, "GET", "streams/orders").refused(404, "unknown_stream")
         ask(zone, "GET", f"registrations/{alone['id']}").refused(404, "unknown_registration")
         assert ask(zone, "GET", f"registrations/{both['id']}").json["streams"] == ["others"]

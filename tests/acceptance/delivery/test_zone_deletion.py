@@ -12,6 +12,7 @@ def test_a_zone_that_is_to_be_deleted_gets_nothing_new(hub: LiveHub, zone: LiveZ
     zone.create_stream("orders")
     zone.define_channel("disk", 0)
     assert ask(zone, "PUT", "streams/orders", {"hold": "case 7"}).status == 200
+    assert ask(zone, "PUT", "applications/till", {"state": "online"}).status == 201
     path = f"/v1/zones/{zone.name}"
     hub.call("DELETE", path, key=zone.admin).refused(403, "forbidden")
     assert hub.operate("DELETE", path).refused(409, "on_hold")["streams"] == ["orders"]
@@ -23,6 +24,7 @@ def test_a_zone_that_is_to_be_deleted_gets_nothing_new(hub: LiveHub, zone: LiveZ
         zone.emit("orders", EVENT).refused(409, "stream_deleting"),
         ask(zone, "PUT", "streams/orders", {"hold": "x"}).refused(409, "stream_deleting"),
         ask(zone, "POST", "registrations", {"streams": ["orders"]}).refused(409, "stream_deleting"),
+        ask(zone, "PUT", "applications/late", {"state": "online"}).refused(409, "stream_deleting"),
         ask(zone, "PUT", "streams/late", {}).refused(409, "zone_deleting"),
         ask(zone, "POST", "clients", {"name": "late"}).refused(409, "zone_deleting"),
         ask(zone, "PUT", "channels/late", {"mask": "2"}).refused(409, "zone_deleting"),
@@ -45,6 +47,9 @@ async def test_a_deleted_zone_ends_with_everything_in_it(
     for one in (zone, other):
         one.define_channel("disk", 0)
         assert ask(one, "PUT", "types/shop/order.placed", {"schema": {}}).status == 201
+        assert ask(one, "PUT", "applications/till", {"state": "online"}).status == 201
+        group = {"applications": ["till"]}
+        assert ask(one, "PUT", "application-groups/shop", group).status == 201
     zone.create_stream("orders")
     zone.register({"streams": ["orders"], "attributes": {}, "callback": sink.url("/zone")})
     for one in (zone, other):
@@ -67,6 +72,8 @@ async def test_a_deleted_zone_ends_with_everything_in_it(
         "endpoints": "zone_id = %s AND deleted_at IS NULL",
         "channels": "zone_id = %s",
         "event_types": "zone_id = %s",
+        "applications": "zone_id = %s",
+        "application_groups": "zone_id = %s",
     }
     left = {
         name: hub.sql(f"SELECT count(*) FROM {name} WHERE {of}", id)[0][0]

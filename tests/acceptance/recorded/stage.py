@@ -17,7 +17,9 @@ from tests.acceptance.recorded.positions import Heads, Position, fault_of
 from tests.live import Answer, LiveHub
 
 _MARK = re.compile(r"<[a-z0-9_]+>")
-_HEADERS_LEFT_OUT = {"connection", "content-length", "date", "server", "transfer-encoding"}
+_HEADERS_LEFT_OUT = {
+    *("connection", "content-length", "date", "server", "transfer-encoding", "x-request-id"),
+}
 _USUAL_HEADERS = {  # of every answer; recorded where they are others, or missing
     "cross-origin-opener-policy": "same-origin",
     "referrer-policy": "same-origin",

@@ -77,6 +77,7 @@ def test_a_registration_is_returned_as_it_was_created() -> None:
     [(type, event)] = announced(1)
     barrier = rows("SELECT max(id) FROM barriers")[0][0]
     assert type == "registration.created"
+    assert event.pop("by")["client"] == "tester"
     assert event == {"zone": "default", "client": "tester", "registration": found["id"],
                     "version": 1, "barrier": barrier, "streams": ["returns", "orders"],
                     "suspended": False, "group": None, "key": None}  # fmt: skip

@@ -162,7 +162,7 @@ async def test_a_disabled_endpoint_is_announced_once(
     expected = {"zone": zone.name, "client": "tester", "endpoint": endpoint, "reason": "gone"}
     assert changed["type"] == "endpoint.changed"
     fields = {"ordered": False, "order_by": "", "format": "native", "enabled": False}
-    assert changed["attributes"] == {**expected, **fields}
+    assert changed["attributes"] == {**expected, **fields, "by": {"kind": "hub"}}
     assert event["type"] == "endpoint.disabled"
     assert event["attributes"] == {**event["attributes"], **expected}
     assert not await statements.disable(connection, endpoint, "gone")

@@ -35,6 +35,7 @@ REFUSED = {
 _USED = re.compile(rb'("(?:events_per_s|stored_bytes|sockets|backlog_\w+)":\{[^{}]*"used":)\d+')
 # Answers that tell of the whole hub, of the asking itself, or of the present minute.
 RESTLESS = (
+    "/v1/audit",
     *("/v1/boot", "/v1/overview", "/v1/storage", "/v1/zones", "/v1/clients/<client>/listeners"),
     *("/v1/streams/<stream>/interest", "/v1/streams/<stream>/closure", "/v1/jobs"),
     *("/v1/filters/dry-run", "/v1/endpoints/<endpoint>/statistics"),

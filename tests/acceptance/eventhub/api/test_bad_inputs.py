@@ -9,6 +9,7 @@ from eventhub.web import openapi
 from eventhub.web.openapi import all_errors
 from tests.acceptance.bad_inputs import EVENT, World, routes
 from tests.acceptance.eventhub.api import (
+    test_bad_inputs_audit,
     test_bad_inputs_emit,
     test_bad_inputs_explain,
     test_bad_inputs_groups,
@@ -25,6 +26,7 @@ from tests.acceptance.eventhub.api import (
 )
 
 CASES = (
+    *test_bad_inputs_audit.CASES,
     *test_bad_inputs_emit.CASES,
     *test_bad_inputs_groups.CASES,
     *test_bad_inputs_jobs.CASES,
