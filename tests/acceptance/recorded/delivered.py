@@ -40,7 +40,7 @@ _TRY = (
     " 'webhook-id: msg_1', '{3}' FROM deliveries WHERE endpoint_id = <endpoint> AND sequence = 1"
 )
 DELIVERIES = [
-    sql("CREATE TABLE deliveries_recorded PARTITION OF deliveries DEFAULT"),
+    sql("CREATE TABLE deliveries_recorded PARTITION OF deliveries FOR VALUES IN (1)"),
     sql("CREATE TABLE attempts_recorded PARTITION OF attempts DEFAULT"),
     *(sql(_WRITE_DELIVERIES.format(endpoint=mark)) for mark in ("<endpoint>", "<theirendpoint>")),
     sql(_TRY.format(1, "timeout", "NULL", "no answer in 10 s")),

@@ -22,6 +22,8 @@ PARAMETERS = {
     "registration": "<registration>",
     "endpoint": "<endpoint>",
     "group": "<group>",
+    "application": "till",
+    "application_group": "tills",
     "secret": "<previous>",
     "key": "a",
     "domain": "shop",
