@@ -182,7 +182,7 @@ async def test_reaching_the_quota_and_being_below_it_again_are_announced(zone: L
         reached = await asyncio.to_thread(announced_at_last, zone, "client.quota_reached")
         assert reached == {
             "zone": zone.name, "client": "shop", "level": "warning", "kind": "sockets",
-            "quota": 1, "used": 1,
+            "quota": 1, "used": 1, "by": {"kind": "hub"},
         }  # fmt: skip
         await socket.close()
     below = await asyncio.to_thread(announced_at_last, zone, "client.quota_available")

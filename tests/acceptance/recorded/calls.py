@@ -2,6 +2,7 @@
 
 from tests.acceptance.recorded import (
     access,
+    applications,
     delivered,
     endpoints,
     every,
@@ -25,5 +26,6 @@ CALLS = [
     *wrong.calls(),
     *hot.CALLS,
     *recovery.CALLS,
+    *applications.CALLS,
     *interest.ENDED,
 ]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from eventhub.access.grants import APPLICATIONS
 from tests.acceptance.recorded.call import Call
 from tests.live import Answer
 
@@ -14,6 +15,7 @@ SYSTEM = "system"
 _OF_STREAM = re.compile(r"/v1/streams/([^/?]+)/(?:events|state|segments/[^/]+/raw)\b")
 # ... and of the one in the query or the body; without one, they are about `system`.
 _IN_QUERY = re.compile(r"/v1/registrations/[^/]+/explain\?.*\bstream=([^&]+)")
+_OF_APPLICATIONS = re.compile(r"/v1/application(?:s|-groups)\b")  # about their stream
 _IN_BODY = ("/v1/filters/dry-run", "/v1/filters/explain")
 # The request is refused before the stream is looked up: these statuses always, those maybe.
 _BEFORE_STREAM = frozenset({403, 405, 413})
@@ -54,7 +56,7 @@ def stream_of(line: str, body: Any) -> str:
         return found[1]
     if line.partition("?")[0].endswith(_IN_BODY) and isinstance(body, dict):
         return str(body.get("stream", SYSTEM))
-    return SYSTEM
+    return APPLICATIONS if _OF_APPLICATIONS.search(line) else SYSTEM
 
 
 def _expected(call: Call, answer: Answer, heads: Heads) -> Iterator[Position]:
@@ -65,7 +67,8 @@ def _expected(call: Call, answer: Answer, heads: Heads) -> Iterator[Position]:
     before = answer.status in _BEFORE_STREAM or name not in heads
     if not before:
         yield from heads[name]
-    if before or answer.status in _MAYBE_BEFORE_STREAM or _of_registration(call, answer):
+    maybe = answer.status in _MAYBE_BEFORE_STREAM or name == APPLICATIONS
+    if before or maybe or _of_registration(call, answer):
         yield from heads[SYSTEM]
 
 

@@ -175,6 +175,7 @@ def test_groups_of_a_client_are_set_shown_and_announced(hub: LiveHub, zone: Live
         "GET", f"/v1/streams/system/events/{changed.json['changed']}", key=zone.admin
     ).json
     attributes = {"zone": zone.name, "client": "c", "groups": ["b", "z"]}
+    assert announced["attributes"].pop("by")["client"] == "tester"
     assert (announced["type"], announced["attributes"]) == ("client.changed", attributes)
     path = "/v1/clients/c"
     for groups, code, field in (

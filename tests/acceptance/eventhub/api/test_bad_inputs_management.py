@@ -371,7 +371,14 @@ OF_ONE_ROUTE = (
     bad("patches a stream", "GET /v1/streams/{stream}", STREAM, "405 method_not_allowed",
         method="PATCH"),
 )  # fmt: skip
-CASES = (*of_every_route(), *OF_ONE_ROUTE)
+_OF_APPLICATIONS = (
+    Bad("no such application", "GET /v1/applications/{application}", "/v1/applications/nobody",
+        404, "unknown_application", {"field": "application"}),
+    Bad("no such group", "GET /v1/application-groups/{application_group}",
+        "/v1/application-groups/nobody", 404, "unknown_application_group",
+        {"field": "application_group"}),
+)  # fmt: skip
+CASES = (*of_every_route(), *OF_ONE_ROUTE, *_OF_APPLICATIONS)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route} {case.name}")

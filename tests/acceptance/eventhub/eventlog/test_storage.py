@@ -47,6 +47,7 @@ def test_storage_is_for_managers_and_the_quota_for_operators(zone: LiveZone) -> 
     assert (set_to.status, set_to.json["quota_bytes"]) == (200, 1 << 40)
     assert zone.hub.operate("GET", "/v1/storage").json["quota_bytes"] == 1 << 40
     announced = ask(zone, f"streams/system/events/{set_to.headers['eventhub-sequence']}")
+    assert announced["attributes"].pop("by")["kind"] == "operator"
     assert (announced["type"], announced["attributes"]) == ("storage.quota_set", body)
     for wrong in (0, 1.5, "1", 1 << 60):
         refusal = zone.hub.operate("PUT", "/v1/storage", {"quota_bytes": wrong})
