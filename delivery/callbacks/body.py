@@ -251,10 +251,6 @@ class EventCache:
         """Return the number of cached bodies."""
         return len(self._bodies)
 
-    def get(self, key: EventKey) -> Body | None:
-        """Return the body of an event, if it is cached."""
-        return self.get_all([key])[0]
-
     def get_all(self, keys: Sequence[EventKey]) -> list[Body | None]:
         """Return the bodies of events, None for each that is not cached."""
         now_s, bodies = self._clock.monotonic_s(), self._bodies

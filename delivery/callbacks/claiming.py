@@ -295,7 +295,7 @@ class Claiming:
                 content.bodies[0],
                 content.visible[0],
                 until_s,
-                each.sequence in content.deferred,
+                content.bodies[0] is None and each.sequence in content.deferred,
             )
             for each, content in zip(claimed, contents, strict=True)
         ]

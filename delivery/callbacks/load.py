@@ -44,7 +44,7 @@ class LoadedContent(NamedTuple):
     """The content of a claim: the UUID of its segment, the variables that are bound to its events,
     by registration (RDY-17), and in the order of its sequences each body (None: unreadable at
     present) and whether it is visible: otherwise the event is not for the endpoint any more.
-    `deferred`: the sequences of events that are too much for one claim.
+    `deferred`: the sequences of events that are too much for one claim; those of other claims, too.
     """
 
     segment: str

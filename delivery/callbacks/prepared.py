@@ -173,7 +173,9 @@ def prepared_group(
     )
     contents = zip(group.sequences, loaded.bodies, loaded.visible, strict=True)
     return [
-        GroupedDelivery(common, sequence, body, is_visible, sequence in loaded.deferred)
+        GroupedDelivery(
+            common, sequence, body, is_visible, body is None and sequence in loaded.deferred
+        )
         for sequence, body, is_visible in contents
     ]
 

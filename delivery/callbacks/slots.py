@@ -75,11 +75,11 @@ class CallbackSlots:
         free = min(unused, limits.CALLBACK_CLAIM_DELIVERIES_MAX)
         remaining = self._remaining(now_s)
         held_by_client = self._held_by_client(hanging)
-        sated = self._sated()
+        bounded = self._bounded_clients()
         allowed = {
             each: self._allowed(each, now_s)
             for each, client in clients.items()
-            if client not in sated
+            if client not in bounded
         }
         states = {each: self._state(each, now_s) for each in allowed}
         granted: dict[int, int] = {}
@@ -171,7 +171,7 @@ class CallbackSlots:
             held[self._clients.get(endpoint_id, 0)] += held_by_client
         return held
 
-    def _sated(self) -> frozenset[int]:
+    def _bounded_clients(self) -> frozenset[int]:
         """Return the clients whose requests hold their share of the bytes."""
         held: Counter[int] = Counter()
         for endpoint_id, endpoint in self._busy.items():

@@ -29,6 +29,7 @@ from eventhub.applications.selectors import (
     find_group,
     groups_of,
     member_ids,
+    reply_about_states,
 )
 from eventhub.base import limits
 from eventhub.base.errors import LimitReached
@@ -44,6 +45,7 @@ def report(*, actor: Actor, name: str, state: str, reason: str) -> tuple[Applica
     is new. The state and reason that it has count as a heartbeat only, and are no event. Raises
     LimitReached, RateLimited, ZoneStorageFull.
     """
+    reply_about_states(zone_id=actor.zone_id)
     rows = applications_of(zone_id=actor.zone_id).filter(name=name)
     same = rows.filter(state=state, reason=reason, reported_state=state)
     if same.update(reported_at=Now(), heartbeat_at=Now()):
@@ -68,6 +70,7 @@ def heartbeat(*, actor: Actor, name: str) -> Application:
     """Store a heartbeat; an application whose heartbeat was missed is in its reported state again.
     Raises UnknownApplication.
     """
+    reply_about_states(zone_id=actor.zone_id)
     rows = applications_of(zone_id=actor.zone_id).filter(name=name)
     if not rows.filter(state=F("reported_state")).update(heartbeat_at=Now()):
         find_application(zone_id=actor.zone_id, name=name)
@@ -85,6 +88,7 @@ def monitor(*, actor: Actor, name: str, timeout_s: int | None) -> Application:
     """Start to monitor the heartbeats of an application, change the time-out, or stop (None).
     Idempotent. Raises UnknownApplication.
     """
+    reply_about_states(zone_id=actor.zone_id)
     found = find_application(zone_id=actor.zone_id, name=name)
     if found.timeout_s == timeout_s:
         return found
@@ -104,6 +108,7 @@ def monitor(*, actor: Actor, name: str, timeout_s: int | None) -> Application:
 
 def delete(*, actor: Actor, name: str) -> None:
     """Delete an application, also from its groups. Raises UnknownApplication."""
+    reply_about_states(zone_id=actor.zone_id)
     find_application(zone_id=actor.zone_id, name=name)
     with _changing(actor) as stream_id:
         found = find_application(zone_id=actor.zone_id, name=name)
@@ -126,6 +131,7 @@ def put_group(
     """Create a group, or set its members. Return it, and True if it is new. It is an event if its
     state changes. Idempotent. Raises UnknownApplication with the index of a member, LimitReached.
     """
+    reply_about_states(zone_id=actor.zone_id)
     member_ids(zone_id=actor.zone_id, names=applications)
     with _changing(actor) as stream_id:
         ids = member_ids(zone_id=actor.zone_id, names=applications)
@@ -159,6 +165,7 @@ def put_group(
 
 def delete_group(*, actor: Actor, name: str) -> None:
     """Delete a group; its applications remain. Raises UnknownApplicationGroup."""
+    reply_about_states(zone_id=actor.zone_id)
     find_group(zone_id=actor.zone_id, name=name)
     with _changing(actor) as stream_id:
         found = ApplicationGroup.objects.filter(zone=actor.zone_id, name=name).first()

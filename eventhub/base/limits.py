@@ -110,7 +110,7 @@ RETAIN_BYTES_MAX = 1 << 50  # 1 PiB, more than one hub has
 RETAIN_AGE_S_MAX = 100 * 366 * 24 * 3600  # what an archive law may require
 REQUEST_ID_CHARS_MAX = 128  # of a caller; a longer one is replaced
 AUDIT_EXAMINED_MAX = 5_000  # events for one page of the audit trail: to decode all takes some 0.1 s
-AUDIT_READ_EVENTS = 500  # read at a time for it
+BACKWARD_READ_EVENTS = 500  # read at a time for it
 ACTION_CHARS_MAX = 200  # the id of an action, in a header and in each event that it causes
 RESTATE_KEYS_MAX = 200  # announced again in one transaction: it locks the head for some 10 ms
 

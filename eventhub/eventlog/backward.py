@@ -12,7 +12,7 @@ from eventhub.base import limits
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of
 
-SQL = queries.load("eventhub/eventlog/sql/audit.sql")
+SQL = queries.load("eventhub/eventlog/sql/backward.sql")
 
 
 class Period(NamedTuple):
@@ -57,7 +57,7 @@ def _of_segment(
     connection: psycopg.Connection[Any], segment: _PastSegment, before: int
 ) -> Iterator[PastEvent]:
     values = {"partition_id": segment.partition_id, "segment_id": segment.id}
-    most = limits.AUDIT_READ_EVENTS
+    most = limits.BACKWARD_READ_EVENTS
     while True:
         query = cursor_of(connection, PastEvent)
         asked = {**values, "before": before, "events_max": most}

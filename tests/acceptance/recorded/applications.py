@@ -12,9 +12,9 @@ CALLS = [
     *sends("admin", f"PUT {_TILLS}", {"applications": ["nobody"]}, {"applications": ["till"]}),
     *gets("admin", _TILL, "/v1/applications", "/v1/applications?state=x"),
     *gets("admin", _TILLS, "/v1/application-groups"),
-    Call("admin", f"DELETE {_TILL}/monitor"),
-    Call("admin", f"DELETE {_TILLS}"),
-    Call("admin", f"DELETE {_TILL}"),
+    *(Call("admin", f"DELETE {_TILL}/monitor") for _ in range(2)),
+    *(Call("admin", f"DELETE {path}") for path in (_TILLS, _TILLS, _TILL, _TILL)),
+    Call("admin", f"POST {_TILL}/heartbeat", {}),
     Call("admin", "GET /v1/audit?limit=1", keep={"<act>": "items.0.sequence"}),
     *gets("admin", "/v1/audit/<act>", "/v1/audit/999999", "/v1/audit?kind=x"),
 ]

@@ -67,8 +67,7 @@ def _expected(call: Call, answer: Answer, heads: Heads) -> Iterator[Position]:
     before = answer.status in _BEFORE_STREAM or name not in heads
     if not before:
         yield from heads[name]
-    maybe = answer.status in _MAYBE_BEFORE_STREAM or name == APPLICATIONS
-    if before or maybe or _of_registration(call, answer):
+    if before or answer.status in _MAYBE_BEFORE_STREAM or _of_registration(call, answer):
         yield from heads[SYSTEM]
 
 

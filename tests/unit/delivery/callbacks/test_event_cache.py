@@ -33,7 +33,7 @@ def test_an_unused_body_leaves_the_cache(clock: ManualClock) -> None:
         cache.put(key_of(sequence), body_of(sequence))
         clock.advance_s(0.1)
     assert len(cache) <= 10 * UNUSED_S + 1
-    assert cache.get(key_of(3_999)) == body_of(3_999)
+    assert cache.get_all([key_of(3_999)]) == [body_of(3_999)]
 
 
 def test_a_used_body_stays(clock: ManualClock) -> None:
@@ -42,7 +42,7 @@ def test_a_used_body_stays(clock: ManualClock) -> None:
     for sequence in range(1, 1_000):
         clock.advance_s(0.1)
         cache.put(key_of(sequence), body_of(sequence))
-        assert cache.get(key_of(0)) == body_of(0)
+        assert cache.get_all([key_of(0)]) == [body_of(0)]
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -1,4 +1,4 @@
--- The latest events of `system`, newest first, for the audit trail.
+-- The events of a stream, newest first.
 
 -- name: segments_before
 -- The segments in the database that have events before a sequence and may have some of a period of time, newest first.
