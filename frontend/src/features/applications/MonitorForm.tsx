@@ -29,7 +29,7 @@ export function MonitorForm({ zone, application }: { zone: string; application: 
     >
       <AmountInput
         label="Heartbeat time-out"
-        description="Without a heartbeat or a report for so long, the application is set offline."
+        description="Without a heartbeat or report for this long, the application is set offline."
         units={TIMES}
         value={timeout}
         required
