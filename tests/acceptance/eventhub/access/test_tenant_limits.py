@@ -26,16 +26,19 @@ def set_quotas(zone: LiveZone, client: str = "", **values: int | None) -> None:
 
 
 def announced_at_last(zone: LiveZone, type: str) -> dict[str, Any]:
-    """Return the attributes of the newest event of a type in `system`, once there is one."""
-    path = f"/v1/streams/system/events?from=oldest&limit=1000&type={type}"
-    until_s = time.monotonic() + ANNOUNCED_S
+    """Return the attributes of the first event of a type in `system`, once there is one. The zone
+    sees few of its events, so that a page may be empty.
+    """
+    start, until_s = "oldest", time.monotonic() + ANNOUNCED_S
     while True:
-        found = zone.hub.call("GET", path, key=zone.admin).json["events"]
-        if found:
-            attributes: dict[str, Any] = found[-1]["event"]["attributes"]
+        path = f"/v1/streams/system/events?from={start}&limit=1000&type={type}"
+        page = zone.hub.call("GET", path, key=zone.admin).json
+        if page["events"]:
+            attributes: dict[str, Any] = page["events"][0]["event"]["attributes"]
             return attributes
         assert time.monotonic() < until_s, f"no {type}"
         time.sleep(0.05)
+        start = f"{page['cursor']['segment']}:{page['cursor']['sequence']}"
 
 
 def emit_until_refused(zone: LiveZone, key: str, *, events: int = 1) -> Answer:
