@@ -38,6 +38,9 @@ class QueueLimits(NamedTuple):
     bytes: int = limits.SESSION_QUEUE_BYTES_MAX  # of stored bytes that wait
 
 
+QUEUE_LIMITS = QueueLimits()
+
+
 class QueueMemory:
     """The memory of all events that the process's queues hold for their sessions."""
 
@@ -50,7 +53,7 @@ class DeliveryQueue:
     """
 
     def __init__(
-        self, settings: OrderSettings, window: int, bounds: QueueLimits = QueueLimits()
+        self, settings: OrderSettings, window: int, bounds: QueueLimits = QUEUE_LIMITS
     ) -> None:
         self.window = window  # events that may be delivered and not acknowledged
         self.unacknowledged = 0
@@ -284,14 +287,13 @@ class DeliveryQueue:
                 return ArrivalOrder()
 
     def _is_unread(self, position: NamedPosition) -> bool:
-        """Return whether the session reads the stream of a position and has not come to it. Without a
-        stream only segments that are being read are known.
+        """Return whether the session reads the stream of a position and has not come to it. Without
+        a stream only segments that are being read are known.
         """
         if position.stream:
             progress = self._streams.get(position.stream)
             return progress is not None and position.sequence > progress.read.sequence
         return any(
-            progress.read.segment == position.segment
-            and position.sequence > progress.read.sequence
+            progress.read.segment == position.segment and position.sequence > progress.read.sequence
             for progress in self._streams.values()
         )
