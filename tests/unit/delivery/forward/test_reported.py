@@ -19,7 +19,11 @@ def value(name: str, **labels: str) -> float | None:
 
 def test_the_lag_of_a_stream_rises_falls_and_is_gone_with_its_lease() -> None:
     lag = Lag()
-    for events, since_us, now_us in ((3, 1_000_000, 3_000_000), (3, 1_000_000, 4_000_000), (0, 0, 5)):
+    for events, since_us, now_us in (
+        (3, 1_000_000, 3_000_000),
+        (3, 1_000_000, 4_000_000),
+        (0, 0, 5),
+    ):
         lag.update([StreamLag(STREAM, events, since_us)], now_us)
         assert value("forward_lag_events") == events
         assert value("forward_lag_seconds") == ((now_us - since_us) / 1e6 if since_us else 0.0)
