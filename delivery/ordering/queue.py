@@ -1,6 +1,6 @@
 """The queue of one session between the log and its frames: events that were read and matched wait
 here for their place in the session's order, for room in its window, and for their acknowledgement.
-Plain module, without I/O and without a clock.
+Plain module. It has no I/O and no clock.
 
 The caller reads streams and calls `put` or `skip` for what it reads, in order of sequence; `pop`
 gives what to send next. Everything that was put and is not settled (acknowledged or expired) comes
