@@ -1,8 +1,8 @@
 """The addresses that a key may be used from: IP addresses and networks in CIDR notation.
 Plain module.
 
-The address of a caller is the one that trusted proxies report (eventhub/base/caller.py). Where it is
-unknown, as on a Unix socket, a key with such a list is refused.
+The address of a caller is the one that trusted proxies report (eventhub/base/caller.py). Where it
+is unknown, as on a Unix socket, a key with such a list is refused.
 """
 
 import ipaddress
@@ -34,7 +34,7 @@ def parse_networks(items: Any, *, field: str = "allowed_addresses") -> Networks 
 
 
 def _parse(item: Any, at: str) -> Network:
-    if not isinstance(item, str) or len(item) > limits.ADDRESS_CHARS_MAX:
+    if not isinstance(item, str) or len(item) > limits.ADDRESS_CHARS_MAX or "%" in item:
         raise InvalidField(_FORM, field=at)
     try:
         found = ipaddress.ip_network(item, strict=False)

@@ -268,9 +268,7 @@ class LoginSession(ResourceView):
         status=200,
     )
     def perform_create(self, body: dict[str, Any]) -> dict[str, str]:
-        found = login_state(
-            self.request, login.log_in(request=self.request._request, **body)
-        )
+        found = login_state(self.request, login.log_in(request=self.request._request, **body))
         self.open_reply()
         return found
 

@@ -77,7 +77,7 @@ def check_password(user: Any, password: str) -> bool:
 def hashed(password: str) -> str:
     """Return the stored form of a password. Raises TooManyRequests."""
     with _hashing_slot():
-        return make_password(password)
+        return str(make_password(password))
 
 
 @contextmanager

@@ -12,7 +12,9 @@ from eventhub.api.serializers import ChangedSerializer, Serializer
 from eventhub.base import limits
 
 OPERATOR_NAME = re.compile(rf"[\w.@+-]{{1,{limits.OPERATOR_NAME_CHARS_MAX}}}")
-ROLE = "viewer reads everything; operator also changes all but operators, keys and zones; admin all."
+ROLE = (
+    "viewer reads everything; operator also changes all but operators, keys and zones; admin all."
+)
 
 
 class OperatorNameField(TextField):
@@ -47,7 +49,7 @@ class OperatorSerializer(ChangedSerializer, Serializer):
     last_login_at = MomentField(source="last_login", allow_null=True)
 
     def get_has_password(self, user: User) -> bool:
-        return user.has_usable_password()
+        return bool(user.has_usable_password())
 
 
 class SetupTokenSerializer(Serializer):

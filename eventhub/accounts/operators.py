@@ -44,7 +44,7 @@ HUB = 0  # operators belong to the hub: the zone of their resources in `resource
 _ADMIN = Q(is_staff=True, is_superuser=True)
 
 
-class _SetupTokens(PasswordResetTokenGenerator):
+class _SetupTokens(PasswordResetTokenGenerator):  # type: ignore[misc]
     """Valid for PASSWORD_RESET_TIMEOUT."""
 
     key_salt = "eventhub.accounts.operators.setup"

@@ -96,9 +96,7 @@ class OperatorSetup(ResourceView):
         status=200,
     )
     def perform_create(self, body: dict[str, Any]) -> dict[str, str]:
-        found = login_state(
-            self.request, services.set_up(request=self.request._request, **body)
-        )
+        found = login_state(self.request, services.set_up(request=self.request._request, **body))
         self.open_reply()
         return found
 

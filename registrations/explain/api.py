@@ -34,7 +34,12 @@ class Check(ResourceView):
 
     serializer_class = CheckSerializer
 
-    @operation("Check a filter; nothing is registered", body=CheckRequestSerializer, status=200, role=VIEWER)
+    @operation(
+        "Check a filter; nothing is registered",
+        body=CheckRequestSerializer,
+        status=200,
+        role=VIEWER,
+    )
     def create(self, request: Request, **kwargs: Any) -> Response:
         with metrics.EXPLAIN_S.labels(operation="check").time():
             return self.answer(selectors.check(actor=self.actor, body=request.data))

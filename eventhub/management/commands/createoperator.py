@@ -1,5 +1,5 @@
-"""`manage.py createoperator NAME --role viewer`: create an operator and print its set-up token once.
-Django module.
+"""`manage.py createoperator NAME --role viewer`: create an operator and print its set-up token
+once. Django module.
 """
 
 from argparse import ArgumentParser

@@ -31,9 +31,9 @@ interface Props {
 
 /** Who, what and when; further fields are behind a button. */
 export function TrailFilters({ filter, faults, onChange }: Props) {
-  const selecting = [...FURTHER.map(([name]) => name), "since" as const, "until" as const].filter((name) => filter[name] !== undefined || name in faults).length;
+  const selecting = [...FURTHER.map(([name]) => name), "since" as const, "until" as const].filter((name) => given(filter[name]) || name in faults).length;
   const [shown, setShown] = useState(selecting > 0);
-  const given = Object.values(filter).some((value) => value !== undefined) || Object.keys(faults).length > 0;
+  const isFiltered = Object.values(filter).some(given) || Object.keys(faults).length > 0;
   return (
     <Stack gap="sm" mb="md">
       <Group gap="sm">
@@ -74,7 +74,7 @@ export function TrailFilters({ filter, faults, onChange }: Props) {
           checked={filter.all_zones === true}
           onChange={(event) => onChange({ all_zones: event.currentTarget.checked || undefined })}
         />
-        {given && (
+        {isFiltered && (
           <Button variant="subtle" onClick={() => onChange(Object.fromEntries(Object.keys(filter).map((name) => [name, undefined])))}>
             Clear
           </Button>
@@ -106,6 +106,10 @@ function Further({ filter, faults, onChange }: Props) {
       </SimpleGrid>
     </Paper>
   );
+}
+
+function given(value: unknown): boolean {
+  return value !== undefined;
 }
 
 function localOf(time: string | undefined): string {

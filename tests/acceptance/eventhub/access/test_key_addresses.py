@@ -1,5 +1,5 @@
-"""Keys that may be used from some addresses only, on every transport. Linux answers on every address
-below 127.0.0.0/8, so a test chooses from where it calls.
+"""Keys that may be used from some addresses only, on every transport. Linux answers on every
+address below 127.0.0.0/8, so a test chooses from where it calls.
 """
 
 import asyncio

@@ -152,9 +152,7 @@ async def test_a_session_and_a_socket_end_with_the_right(
     assert caught.value.response.status_code == 401
 
 
-def test_changes_of_operators_are_announced_to_operators_only(
-    hub: LiveHub, zone: LiveZone
-) -> None:
+def test_changes_of_operators_are_announced_to_operators_only(hub: LiveHub, zone: LiveZone) -> None:
     name = f"ann-{secrets.token_hex(4)}"
     made = hub.operate("POST", "/v1/operators", {"name": name, "role": "viewer"})
     token = made.json["setup_token"]

@@ -406,7 +406,8 @@ _OF_OPERATORS = (
     *(bad("nobody", f"{method} {ONE_OPERATOR}{after}", f"/v1/operators/nobody{after}",
           "404 not_found", "operator", key="operator", body=body)
       for method, after, body in (
-          ("GET", "", None), ("PATCH", "", {}), ("DELETE", "", None), ("POST", "/setup-token", {}))),
+          ("GET", "", None), ("PATCH", "", {}), ("DELETE", "", None),
+          ("POST", "/setup-token", {}))),
     *(bad("last admin", f"{method} {ONE_OPERATOR}{after}", f"/v1/operators/operator{after}",
           "409 last_admin", key="operator", body=body)
       for method, after, body in (
