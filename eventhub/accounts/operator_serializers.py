@@ -29,7 +29,7 @@ class OperatorNameField(TextField):
 
     def to_internal_value(self, data: Any) -> str:
         text: str = super().to_internal_value(data)
-        if not OPERATOR_NAME.fullmatch(text):
+        if len(text) <= limits.OPERATOR_NAME_CHARS_MAX and not OPERATOR_NAME.fullmatch(text):
             self.fail("invalid_operator")
         return text
 
