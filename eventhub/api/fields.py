@@ -154,7 +154,7 @@ class GrantsField(serializers.Field):
         return value
 
 
-@extend_schema_field({"type": ["array", "null"], "items": {"type": "string"}})
+@extend_schema_field({"type": "array", "items": {"type": "string"}})  # DRF adds null
 class NetworksField(serializers.Field):
     """A list of IP addresses and networks in CIDR notation; null allows every address."""
 
