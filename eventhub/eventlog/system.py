@@ -24,7 +24,7 @@ SYSTEM_DOMAIN = "eventhub"
 class Announcement(NamedTuple):
     """The announcement of one change. The zone, and as `by` the present caller, are added to the
     attributes, which never contain a secret. `resource`: the changed resource, if requests may be
-    conditional on its changes. `destinations`: who may see the event (audience.py); empty: whoever
+    conditional on its changes. `destinations`: who may see the event (audience.py); empty: all who
     may listen.
     """
 

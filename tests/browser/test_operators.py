@@ -19,7 +19,7 @@ def sign_in(desk: Desk, login: OperatorLogin) -> None:
 
 
 def visit(desk: Desk, page: str, heading: str) -> None:
-    """Go to a page without signing in."""
+    """Open a page without signing in."""
     desk.page.goto(f"{desk.hub.url}/console/zones/{desk.zone.name}/{page}")
     expect(desk.heading(heading)).to_be_visible()
 

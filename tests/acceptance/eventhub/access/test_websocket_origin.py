@@ -28,8 +28,8 @@ def listing(hub: LiveHub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 async def opened(zone: LiveZone, url: str, **origin: str) -> str:
-    """Return "" if a websocket opens, else the code of the refusal. It is always the hub that is
-    called, by whatever name.
+    """Return "" if a websocket opens, else the code of the refusal. The connection always leads to
+    the hub, under any name.
     """
     headers = {"Authorization": f"Bearer {zone.admin}", **origin}
     try:
