@@ -40,6 +40,8 @@ PAGES = {
     "limits": "Limits",
     "storage": "Storage",
     "jobs": "Jobs",
+    "audit-trail?client=tester": "Audit trail",
+    "operators": "Operators",
     "jobs/backtest?stream=orders": "Back-test",
     "jobs/retention?stream=orders": "Retention",
 }
@@ -54,6 +56,7 @@ FORMS = {  # what opens each
     "applications": "New application",
     "channels": "New channel",
     "clients": "New client",
+    "operators": "New operator",
     "limits": "Change the limits",
     "storage": "Change the quota",
 }
