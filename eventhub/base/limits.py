@@ -15,6 +15,7 @@ HEADERS_TIMEOUT_S_MAX = 10  # to receive headers, also on a connection that send
 JSON_DEPTH_MAX = 32  # nesting of attributes or body; deeper JSON is nearly always an attack
 REFERENCE_CHARS_MAX = 4_096  # of a reference to a remote object; CORBA's IOR texts are long
 ATTRIBUTES_BYTES_MAX = 64 * 1024  # encoded; every matcher reads them for every event
+EVENT_LIFETIME_MS_MAX = 1_000 * 365 * 86_400_000  # a thousand years
 ATTRIBUTES_COUNT_MAX = 256  # names at the top level
 ATTRIBUTES_VALUES_MAX = 1_000  # including those in lists and objects; every filter may test each
 NAME_CHARS_MAX = 200  # of streams, channels, clients, zones
