@@ -40,6 +40,7 @@ class CatalogChange(NamedTuple):
     registration: int | None  # None: all of a deleted client, or of a group
     barrier: int
     group: int | None = None
+    owner: SessionOwner | None = None  # of the registration
 
 
 # with None: the changes are unknown, load everything
@@ -53,6 +54,9 @@ class Feed:
         self.listeners: set[Listener] = set()  # notified of every change
         self._subscribers: set[Listener] = set()  # notified of some registrations: `subscription`
         self._by_registration: dict[int, set[Listener]] = {}
+        self._by_owner: dict[SessionOwner, set[Listener]] = {}
+        # notified of changed sessions and session groups
+        self.session_listeners: set[Callable[[], None]] = set()
         self.policy_listeners: set[Callable[[], None]] = set()  # notified of streams' policies
         # notified of changed endpoints, by id; None: any may have changed
         self.endpoint_listeners: set[Callable[[int | None], None]] = set()
@@ -78,6 +82,22 @@ class Feed:
                 self._by_registration[id].discard(listener)
                 if not self._by_registration[id]:
                     del self._by_registration[id]
+
+    @contextmanager
+    def owner_subscription(self, owner: SessionOwner, listener: Listener) -> Iterator[None]:
+        """Notify a listener, until the end of the block, like `subscription`, of changes of all
+        registrations of a session or session group, new ones too.
+        """
+        self._subscribers.add(listener)
+        own = self._by_owner.setdefault(owner, set())
+        own.add(listener)
+        try:
+            yield
+        finally:
+            self._subscribers.discard(listener)
+            own.discard(listener)
+            if not own:
+                self._by_owner.pop(owner, None)
 
     async def confirm(self) -> None:
         """Wait until listeners were notified of everything that `system` held at the call.
@@ -166,7 +186,10 @@ class Feed:
         """Return the subscribers that the change may concern."""
         if change is None or change.registration is None:
             return self._subscribers
-        return self._by_registration.get(change.registration, set())
+        found = self._by_registration.get(change.registration, set())
+        if change.owner is not None:
+            found = found | self._by_owner.get(change.owner, set())
+        return found
 
     def _notify_policy_listeners(self) -> None:
         for listener in list(self.policy_listeners):
