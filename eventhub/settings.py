@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "eventhub.streams",
     "eventhub.types",
     "eventhub.applications",
+    "eventhub.sessions",
     "registrations",
     "delivery",
     "sparkjobs.runs",

@@ -121,10 +121,11 @@ class _ClientName(NamedTuple):
 
 
 class _GroupSuspension(NamedTuple):
-    """A suspension of a group."""
+    """A suspension of a group, or that there is none that counts: `since` is None."""
 
     group_id: int
-    suspension: SuspensionSpan
+    since: int | None
+    until: int | None
 
 
 async def versions_of_stream(
@@ -197,14 +198,18 @@ async def compiled(
 async def suspensions_of(
     connection: Connection, groups: Iterable[int | None], stream_id: int, after: int = 0
 ) -> dict[int, tuple[SuspensionSpan, ...]]:
-    """Return, by group, the suspensions that can cover an event after that sequence."""
+    """Return, by group, the suspensions that can cover an event after that sequence: its own and
+    those of its parent. The parents of the groups are also in the result.
+    """
     ids = {group for group in groups if group is not None}
     if not ids:
         return {}
     values = {"groups": list(ids), "stream_id": stream_id, "after": after}
     found: dict[int, list[SuspensionSpan]] = {group: [] for group in ids}
     for row in await fetch_all(connection, _GroupSuspension, SQL["suspensions"], values):
-        found[row.group_id].append(row.suspension)
+        spans = found.setdefault(row.group_id, [])
+        if row.since is not None:
+            spans.append(SuspensionSpan(row.since, row.until))
     return {group: tuple(suspensions) for group, suspensions in found.items()}
 
 

@@ -22,22 +22,24 @@ from eventhub.eventlog.read import heads
 from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
+from registrations.catalog import SessionOwner
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
 
 REGISTRATION = "registration."
 GROUP = "registration_group."
+SESSIONS = ("session.", "session_group.")
 POLICY = "stream.changed"
 ENDPOINT = "endpoint."
 
 
 class CatalogChange(NamedTuple):
     """A change at a barrier: a registration was created, changed or deleted, or a group of them was
-    suspended or resumed.
+    suspended or resumed, also as the root of a session or session group.
     """
 
-    registration: int | None  # None: all of a deleted client, or of a group
+    registration: int | None  # None: all of a deleted client or session, or of a group
     barrier: int
     group: int | None = None
     owner: SessionOwner | None = None  # of the registration
@@ -162,14 +164,14 @@ class Feed:
 
     def _read(self, stored: StoredEvent) -> None:
         event = stored.event
+        values = event.attributes
         if event.type.startswith(REGISTRATION):
-            self._notify(
-                CatalogChange(event.attributes["registration"], event.attributes["barrier"])
-            )
-        elif event.type.startswith(GROUP) and event.attributes["barrier"] is not None:
-            self._notify(
-                CatalogChange(None, event.attributes["barrier"], event.attributes["group"])
-            )
+            owner = SessionOwner(values.get("session"), values.get("session_group"))
+            self._notify(CatalogChange(values["registration"], values["barrier"], owner=owner))
+        elif event.type.startswith(GROUP) and values["barrier"] is not None:
+            self._notify(CatalogChange(None, values["barrier"], values["group"]))
+        elif event.type.startswith(SESSIONS) and values.get("barrier") is not None:
+            self._notify(CatalogChange(None, values["barrier"], values["registration_group"]))
         elif event.type == POLICY:
             self._notify_policy_listeners()
         elif event.type.startswith(ENDPOINT):

@@ -30,6 +30,7 @@ from eventhub.access.models import Client, Zone
 from eventhub.base import limits
 from eventhub.eventlog.models import NEVER, Segment, Stream
 from eventhub.postgresql.tables import CurrentXid, JsonTextField, Reference, TableStorage, Xid8Field
+from eventhub.sessions.models import Session, SessionGroup
 
 LIVE = Q(deleted_at__isnull=True)
 CURRENT = Q(until_barrier__isnull=True)
@@ -407,7 +408,11 @@ class Barrier(models.Model):
 
 class RegistrationGroup(models.Model):
     """Registrations that are suspended and resumed together. Suspending or resuming locks the row;
-    creating or changing a registration of the group locks it FOR SHARE.
+    creating or changing a registration of the group locks it and its parent FOR SHARE.
+
+    Each consumer session and session group has a root group, which the API does not show. It is the
+    parent of the groups that belong to the session; a suspension of the parent covers the
+    registrations of its children. Registrations of the session without a group are in the root.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -416,6 +421,16 @@ class RegistrationGroup(models.Model):
     name = TextField()
     registrations = IntegerField(
         db_default=0, db_comment="live ones in the group; updated with each barrier"
+    )
+    session = Reference(Session, null=True, db_comment="the session that it belongs to, if any")
+    session_group = Reference(
+        SessionGroup, null=True, db_comment="the session group that it belongs to, if any"
+    )
+    root = BooleanField(
+        db_default=False, db_comment="it holds all registrations of its session or session group"
+    )
+    parent = Reference(
+        "self", null=True, db_comment="the root of its session; suspended with it, not by itself"
     )
     created_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
@@ -428,7 +443,16 @@ class RegistrationGroup(models.Model):
         constraints = (
             UniqueConstraint(fields=["client", "name"], condition=LIVE, name="groups_by_name"),
         )
-        indexes = (Index(fields=["zone", "id"], condition=LIVE, name="groups_by_zone"),)
+        indexes = (
+            Index(fields=["zone", "id"], condition=LIVE, name="groups_by_zone"),
+            Index(fields=["session"], condition=Q(session__isnull=False), name="groups_by_session"),
+            Index(
+                fields=["session_group"],
+                condition=Q(session_group__isnull=False),
+                name="groups_by_session_group",
+            ),
+            Index(fields=["parent"], condition=Q(parent__isnull=False), name="groups_by_parent"),
+        )
 
     def __str__(self) -> str:
         return self.name
@@ -494,6 +518,14 @@ class Registration(models.Model):
     zone = ForeignKey(Zone, models.DO_NOTHING, db_index=False)
     client = ForeignKey(Client, models.DO_NOTHING, db_index=False)
     key = TextField(null=True, db_comment="the client's own name for it, an idempotency key")
+    session = Reference(
+        Session, null=True, db_comment="the consumer session that it belongs to; immutable"
+    )
+    session_group = Reference(
+        SessionGroup,
+        null=True,
+        db_comment="the session group that it belongs to, if not to a session; immutable",
+    )
     created_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
 
@@ -516,6 +548,16 @@ class Registration(models.Model):
                 fields=["client", "key", "id"],
                 condition=Q(key__isnull=False),
                 name="registrations_ever_by_key",
+            ),
+            Index(
+                fields=["session", "id"],
+                condition=LIVE & Q(session__isnull=False),
+                name="registrations_by_session",
+            ),
+            Index(
+                fields=["session_group", "id"],
+                condition=LIVE & Q(session_group__isnull=False),
+                name="registrations_by_session_group",
             ),
         )
 

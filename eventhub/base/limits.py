@@ -383,6 +383,18 @@ DELIVERY_IN_PROGRESS_S = 15  # Retry-After of a change to a delivery that is bei
 
 EXAMPLES_RETAINED = 1_000  # events of the stream of examples of a zone
 
+# --- sessions ---
+SESSIONS_PER_CLIENT_MAX = 1_000  # a new one counts them
+SESSION_GROUPS_PER_CLIENT_MAX = 100  # likewise
+SESSION_GROUP_MEMBERS_MAX = 100  # a new registration of the group adds a cursor to each
+SESSION_SUPPLIES_MAX = 100  # declared types of a supplier; each emitted event is compared to them
+SESSION_WINDOW_DEFAULT = 100  # unacknowledged events of a session: a second's work of a consumer
+SESSION_WINDOW_MAX = 10_000  # likewise; each is in the memory of a process until it is acknowledged
+SESSION_ACKNOWLEDGED_MAX = 10_000  # acknowledged events above a cursor: 80 KB in one row
+SESSION_ORDER_NAMES_MAX = 100  # types, or suppliers, in the options of an order
+SESSION_DELAY_MS_MAX = 60_000  # by which an order may hold an event back
+SESSIONS_CACHED_MAX = 10_000  # by the authorizer; some 5 MB
+
 # --- applications ---
 APPLICATIONS_PER_ZONE_MAX = 100_000  # a new one counts them: some 10 ms
 APPLICATION_GROUPS_PER_ZONE_MAX = 1_000  # all may be derived again after one change

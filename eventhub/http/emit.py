@@ -15,6 +15,7 @@ from eventhub.access.authorizer import Authorizer
 from eventhub.access.grants import HUB_STREAMS
 from eventhub.access.principal import Principal, is_shown
 from eventhub.access.quotas import RateLimited, ZoneStorageFull
+from eventhub.access.sessions import ActingSession
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
     EventHubError,
@@ -142,6 +143,8 @@ async def emit(
         principal.require_storage()
     if principal.rates is not None:
         await services.authorizer.rates.spend(principal, len(events))
+    if principal.session is not None:
+        _require_supplied(principal.session, events)
     types = await services.types.zone(principal.zone_id)
     checked = bool(types) or info.undeclared == "refuse"
     drafts: list[Draft] = []
@@ -171,6 +174,18 @@ async def emit(
         require_kept(possible, found, partial(_may_see, principal))
         require_repeats_kept(possible, events, drafts)
     return _emitted(info.name, await services.log.append(drafts, info, principal.queue_owner))
+
+
+def _require_supplied(session: ActingSession, events: Sequence[EventIn]) -> None:
+    """Raise SessionSuspended, or TypeNotSupplied with the index of the first event of a type that
+    the session has not declared (RDY-03).
+    """
+    for index, event in enumerate(events):
+        try:
+            session.require_supplied(event.domain, event.type)
+        except EventHubError as error:
+            error.index = index
+            raise
 
 
 def _may_see(principal: Principal, stream: str, event: Event) -> bool:

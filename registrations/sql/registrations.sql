@@ -61,8 +61,11 @@ RETURNING b.streams, b.segments::text[] AS segments, b.sequences
 
 -- name: insert
 -- Ids ascend in the order given.
-INSERT INTO registrations (zone_id, client_id, key)
-SELECT %s, %s, key FROM unnest(%s::text[]) WITH ORDINALITY AS g (key, n) ORDER BY n
+INSERT INTO registrations (zone_id, client_id, key, session_id, session_group_id)
+SELECT %(zone_id)s, %(client_id)s, key, session_id, session_group_id
+  FROM unnest(%(keys)s::text[], %(sessions)s::bigint[], %(session_groups)s::bigint[])
+       WITH ORDINALITY AS g (key, session_id, session_group_id, n)
+ ORDER BY n
 RETURNING id
 
 -- name: insert_versions
@@ -89,6 +92,12 @@ SELECT id FROM registrations WHERE id = ANY (%s::bigint[]) AND deleted_at IS NUL
 
 -- name: live_of_client
 SELECT id FROM registrations WHERE client_id = %s AND deleted_at IS NULL
+
+-- name: live_of_session
+-- The registrations that belong to a session, or to a session group.
+SELECT id FROM registrations
+ WHERE (session_id = %(session)s OR session_group_id = %(session_group)s) AND deleted_at IS NULL
+ ORDER BY id
 
 -- name: end_versions
 -- Also deletes their costs from the client's budget.
@@ -129,12 +138,16 @@ SELECT CASE WHEN count(*) <= %(most)s THEN COALESCE(array_agg(id), '{}') END FRO
 -- null, has all these streams, so that the index finds their registrations.
 SELECT r.id, c.name AS client, v.streams, v.language, v.filter::text AS filter_json, v.endpoint_id, e.url,
        v.number, (extract(epoch FROM r.created_at) * 1000000)::bigint AS created_at_us, v.from_barrier AS barrier, r.key,
-       v.suspended, v.group_id, g.name AS group, v.report::text AS report_json, same.id AS equal_to
+       v.suspended, v.group_id, CASE WHEN NOT g.root THEN g.name END AS group, v.report::text AS report_json, same.id AS equal_to,
+       r.session_id, r.session_group_id, s.name AS session, m.name AS session_group,
+       CASE WHEN g.root THEN g.id ELSE g.parent_id END AS root_id
   FROM registrations r
   JOIN clients c ON c.id = r.client_id
   JOIN registration_versions v ON v.registration_id = r.id AND v.until_barrier IS NULL
   LEFT JOIN endpoints e ON e.id = v.endpoint_id
   LEFT JOIN registration_groups g ON g.id = v.group_id
+  LEFT JOIN sessions s ON s.id = r.session_id
+  LEFT JOIN session_groups m ON m.id = r.session_group_id
   LEFT JOIN LATERAL (
     SELECT w.registration_id AS id FROM registration_versions w
      WHERE w.digest = v.digest AND w.until_barrier IS NULL AND w.registration_id <> r.id
@@ -147,6 +160,8 @@ SELECT r.id, c.name AS client, v.streams, v.language, v.filter::text AS filter_j
    AND (%(ids)s::bigint[] IS NULL OR r.id = ANY (%(ids)s))
    AND (%(endpoint)s::bigint IS NULL OR v.endpoint_id = %(endpoint)s)
    AND (%(group)s::text IS NULL OR g.name = %(group)s)
+   AND (%(session)s::text IS NULL OR s.name = %(session)s)
+   AND (%(session_group)s::text IS NULL OR m.name = %(session_group)s)
    AND (%(suspended)s::boolean IS NULL OR v.suspended = %(suspended)s)
    AND (%(key)s::text IS NULL OR r.key = %(key)s)
    AND (%(stream_id)s::bigint IS NULL OR v.streams @> ARRAY[%(stream_id)s]::bigint[])
@@ -165,13 +180,79 @@ SELECT b.id AS barrier, p.stream_id, p.segment::text AS segment, p.sequence
  WHERE b.id = ANY (%s) AND p.stream_id = ANY (%s)
 
 -- name: lock_groups
--- Keeps them from being suspended, resumed or deleted before the registrations that name them are committed.
-SELECT name, id FROM registration_groups
- WHERE client_id = %s AND name = ANY (%s::text[]) AND deleted_at IS NULL
+-- Groups by name and roots of sessions by id, with the sessions that they belong to. Keeps them, and the parents of the groups,
+-- from being suspended, resumed or deleted before the registrations that name them are committed. A parent has a lower id.
+WITH named AS MATERIALIZED (
+    SELECT id, parent_id FROM registration_groups
+     WHERE client_id = %(client_id)s AND name = ANY (%(names)s::text[]) AND deleted_at IS NULL
+    UNION
+    SELECT id, NULL FROM registration_groups
+     WHERE client_id = %(client_id)s AND id = ANY (%(roots)s::bigint[]) AND deleted_at IS NULL
+)
+SELECT name, id, session_id, session_group_id FROM registration_groups
+ WHERE id IN (SELECT id FROM named UNION SELECT parent_id FROM named) AND deleted_at IS NULL
  ORDER BY id FOR SHARE
+
+-- name: sessions_by_name
+-- Consumer sessions of a client by name, each with its root group.
+SELECT s.name, s.id, s.kind, g.id AS root_id
+  FROM sessions s LEFT JOIN registration_groups g ON g.session_id = s.id AND g.root AND g.deleted_at IS NULL
+ WHERE s.client_id = %s AND s.name = ANY (%s::text[]) AND s.deleted_at IS NULL
+
+-- name: lock_session_groups
+-- Session groups of a client by name, each with its root group. Keeps sessions from joining and leaving them until the cursors
+-- of the members are committed.
+SELECT m.name, m.id, 'consumer' AS kind, g.id AS root_id
+  FROM session_groups m LEFT JOIN registration_groups g ON g.session_group_id = m.id AND g.root AND g.deleted_at IS NULL
+ WHERE m.client_id = %s AND m.name = ANY (%s::text[]) AND m.deleted_at IS NULL
+ ORDER BY m.id FOR SHARE OF m
+
+-- name: start_cursors
+-- Start cursors, at a barrier's positions, of the sessions and of the members of the session groups whose registrations have
+-- versions that begin there, in the streams in which they have none. Transient streams have no positions.
+WITH begun AS MATERIALIZED (
+    SELECT DISTINCT r.session_id, r.session_group_id, n.stream_id
+      FROM registration_versions v
+      JOIN registrations r ON r.id = v.registration_id
+     CROSS JOIN LATERAL unnest(v.streams) AS n (stream_id)
+     WHERE v.from_barrier = %(barrier)s AND (r.session_id IS NOT NULL OR r.session_group_id IS NOT NULL)
+), positions AS MATERIALIZED (
+    SELECT p.stream_id, p.segment, p.sequence
+      FROM barriers b, unnest(b.streams, b.segments, b.sequences) AS p (stream_id, segment, sequence)
+     WHERE b.id = %(barrier)s
+), consumers AS (
+    SELECT session_id, stream_id FROM begun WHERE session_id IS NOT NULL
+    UNION
+    SELECT s.id, b.stream_id FROM begun b JOIN sessions s ON s.group_id = b.session_group_id AND s.deleted_at IS NULL
+)
+INSERT INTO session_cursors (session_id, stream_id, segment, sequence)
+SELECT c.session_id, p.stream_id, p.segment, p.sequence
+  FROM consumers c JOIN positions p USING (stream_id)
+ ORDER BY c.session_id, p.stream_id
+    ON CONFLICT DO NOTHING
+
+-- name: end_sessions
+-- Delete a client's sessions with their cursors, and its session groups, which other clients' sessions leave.
+WITH groups AS (
+    UPDATE session_groups SET deleted_at = now() WHERE client_id = %(client_id)s AND deleted_at IS NULL RETURNING id
+), left_groups AS (
+    UPDATE sessions SET group_id = NULL
+     WHERE group_id IN (SELECT id FROM groups) AND client_id <> %(client_id)s AND deleted_at IS NULL
+), ended AS (
+    UPDATE sessions SET deleted_at = now(), group_id = NULL, attachment = NULL
+     WHERE client_id = %(client_id)s AND deleted_at IS NULL
+    RETURNING id
+), cursors AS (
+    DELETE FROM session_cursors WHERE session_id IN (SELECT id FROM ended)
+)
+SELECT (SELECT count(*) FROM ended) AS sessions, (SELECT count(*) FROM groups) AS session_groups
 
 -- name: delete_groups
 UPDATE registration_groups SET deleted_at = now() WHERE client_id = %s AND deleted_at IS NULL
+
+-- name: delete_groups_of_session
+UPDATE registration_groups SET deleted_at = now()
+ WHERE (session_id = %(session)s OR session_group_id = %(session_group)s) AND deleted_at IS NULL
 
 -- name: lock_endpoints
 -- Keeps them from being deleted before the registrations that name them are committed.
