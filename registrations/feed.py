@@ -170,8 +170,10 @@ class Feed:
             self._notify(CatalogChange(values["registration"], values["barrier"], owner=owner))
         elif event.type.startswith(GROUP) and values["barrier"] is not None:
             self._notify(CatalogChange(None, values["barrier"], values["group"]))
-        elif event.type.startswith(SESSIONS) and values.get("barrier") is not None:
-            self._notify(CatalogChange(None, values["barrier"], values["registration_group"]))
+        elif event.type.startswith(SESSIONS):
+            if values.get("barrier") is not None:
+                self._notify(CatalogChange(None, values["barrier"], values["registration_group"]))
+            self._notify_session_listeners()
         elif event.type == POLICY:
             self._notify_policy_listeners()
         elif event.type.startswith(ENDPOINT):
@@ -182,6 +184,7 @@ class Feed:
             listener(change)
         if change is None:
             self._notify_policy_listeners()
+            self._notify_session_listeners()
             self._notify_endpoint_listeners(None)
 
     def _listeners_of(self, change: CatalogChange | None) -> set[Listener]:
@@ -192,6 +195,10 @@ class Feed:
         if change.owner is not None:
             found = found | self._by_owner.get(change.owner, set())
         return found
+
+    def _notify_session_listeners(self) -> None:
+        for listener in list(self.session_listeners):
+            listener()
 
     def _notify_policy_listeners(self) -> None:
         for listener in list(self.policy_listeners):

@@ -11,10 +11,9 @@ from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from delivery.listening.frames import SUBPROTOCOLS, Frame, frames_for
-from delivery.listening.pump import SocketPump, SocketWriter
+from delivery.listening.pump import SocketPump, SocketServices, SocketWriter
 from delivery.listening.query import credential_of
 from delivery.listening.reader_monitor import ReaderMonitor
-from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, InvalidField, NotFound, Unauthenticated
@@ -30,7 +29,7 @@ CLOSE_FAILED = 1011
 class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """One socket, authorised by the handshake (WebSocketRoute)."""
 
-    def __init__(self, *, services: ListenerServices, monitor: ReaderMonitor) -> None:
+    def __init__(self, *, services: SocketServices, monitor: ReaderMonitor) -> None:
         super().__init__()
         self._services = services
         self._monitor = monitor
@@ -121,10 +120,10 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 class WebSocketRoute:
     """The handshake of /v1/ws: authorises before it accepts; refuses with a problem document."""
 
-    def __init__(self, services: ListenerServices, monitor: ReaderMonitor) -> None:
-        self._authorizer = services.authorizer
+    def __init__(self, services: SocketServices, monitor: ReaderMonitor) -> None:
+        self._authorizer = services.listening.authorizer
         self._monitor = monitor
-        self._catch_up = services.catch_up
+        self._catch_up = services.listening.catch_up
         self._consumer = WebSocketConsumer.as_asgi(services=services, monitor=monitor)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

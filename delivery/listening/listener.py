@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
 from delivery.listening import batch
 from delivery.listening.audit_trail import AuditTrail, new_listener
@@ -91,7 +91,7 @@ class StreamListener:
         principal: Principal,
         request: ListenRequest,
         state: ListenerState | None = None,
-    ) -> "StreamListener":
+    ) -> Self:
         """Start a listener of a client.
 
         `state` carries its name and window; its filter is set here. Raises Forbidden,
@@ -128,10 +128,8 @@ class StreamListener:
         services, info = self._services, self.info
         if ids:
             await require_own(services.log, principal, ids, info.id)
-            named = RegistrationSet(ids)
-            matcher = RegistrationMatcher.open(
-                services.log, services.feed, named, info.id, self._hierarchy
-            )
+            about = RegistrationSet(ids), info.id, self._hierarchy
+            matcher = RegistrationMatcher.open(services.log, services.feed, *about)
             self._matcher = await self._interest.enter_async_context(matcher)
             return
         self._predicate = interest_text(self.state.filter.pairs, self.state.filter.tree)

@@ -21,7 +21,7 @@ from eventhub.base import limits
 from eventhub.event.envelope import Event
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.types.registry import ZoneHierarchy
-from registrations.statements import OwningSession
+from registrations.catalog import SessionOwner
 
 PositionOf = Callable[[], int]  # returns the last sequence that a reader has evaluated
 
@@ -117,11 +117,11 @@ class SharedMatchers:
 
     def __init__(self, services: ListenerServices) -> None:
         self._services = services
-        self._open: dict[tuple[OwningSession, int], tuple[SharedMatcher, AsyncExitStack]] = {}
+        self._open: dict[tuple[SessionOwner, int], tuple[SharedMatcher, AsyncExitStack]] = {}
 
     @asynccontextmanager
     async def of(
-        self, owners: Sequence[OwningSession], stream: StreamInfo, position: PositionOf
+        self, owners: Sequence[SessionOwner], stream: StreamInfo, position: PositionOf
     ) -> AsyncIterator[SessionMatcher]:
         """Give a reader at this position the matcher of its owners, until the end of the block."""
         async with AsyncExitStack() as using:
@@ -133,7 +133,7 @@ class SharedMatchers:
 
     @asynccontextmanager
     async def _shared(
-        self, owner: OwningSession, stream: StreamInfo, position: PositionOf
+        self, owner: SessionOwner, stream: StreamInfo, position: PositionOf
     ) -> AsyncIterator[SharedMatcher]:
         key = owner, stream.id
         if key not in self._open:
@@ -152,7 +152,7 @@ class SharedMatchers:
 
     @asynccontextmanager
     async def _new(
-        self, owner: OwningSession, stream: StreamInfo
+        self, owner: SessionOwner, stream: StreamInfo
     ) -> AsyncIterator[RegistrationMatcher]:
         log, feed, types = self._services.log, self._services.feed, self._services.types
         hierarchy = ZoneHierarchy(types, stream.zone_id)

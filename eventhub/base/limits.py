@@ -395,6 +395,17 @@ SESSION_ORDER_NAMES_MAX = 100  # types, or suppliers, in the options of an order
 SESSION_DELAY_MS_MAX = 60_000  # by which an order may hold an event back
 SESSIONS_CACHED_MAX = 10_000  # by the authorizer; some 5 MB
 
+# --- delivery to sessions ---
+SESSIONS_PER_SOCKET_MAX = 64  # like listeners
+SESSION_STREAMS_MAX = 1_000  # of one connected session; a ring's slots take 64 KiB each
+SESSION_MATCHES_REMEMBERED = 1_024  # results of a group in a stream, while members are near
+SESSION_POSITIONS_WRITE_S = 0.2  # between saves, unless an answer waits for one
+SESSION_POSITIONS_INTERVAL_S = 5.0  # between saves of a session without acknowledgements
+SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
+SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
+SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
+SESSION_CONNECTIONS_MAX = 2  # database connections of one process: one saves, one connects
+
 # --- applications ---
 APPLICATIONS_PER_ZONE_MAX = 100_000  # a new one counts them: some 10 ms
 APPLICATION_GROUPS_PER_ZONE_MAX = 1_000  # all may be derived again after one change
