@@ -52,6 +52,7 @@ class ConnectedSession:
         self.end_reason = ""  # why the connection must end it; CHANGED: and connect again
         self.messages: list[dict[str, Any]] = []  # to send before the next events
         self.acks: list[dict[str, Any]] = []  # answers to send when the positions are saved
+        self.reliable = settings.reliable  # for as long as it is connected
         window = settings.window_events if self.reliable else _UNLIMITED
         self.queue = DeliveryQueue(_order_of(settings), window)
         self._acknowledges = self.reliable  # else an event counts as delivered when it is sent
@@ -67,10 +68,6 @@ class ConnectedSession:
     @property
     def name(self) -> str:
         return self.settings.name
-
-    @property
-    def reliable(self) -> bool:
-        return self.settings.reliable
 
     @property
     def window(self) -> int | None:
@@ -224,6 +221,8 @@ class SessionReader(StreamListener):
         self._matchers = state.matchers
         self._acknowledged = state.acknowledged
         self._is_queued = False
+        if isinstance(request.start, Cursor):
+            self.cursor = request.start
 
     @classmethod
     async def start(
