@@ -169,15 +169,19 @@ class ConnectedSession:
         self.end_reason = self.end_reason or reason
         self.waker.set()
 
-    def stop_timer(self) -> None:
-        """Wake the connection no more."""
+    def close(self) -> None:
+        """Release the queue, and wake the connection no more. Its readers must have ended."""
+        self._stop_timer()
+        self.queue.close()
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _set_timer(self, now_us: int) -> None:
         """Wake the connection when an event that waits for its time may be sent."""
-        self.stop_timer()
+        self._stop_timer()
         at_us = self.queue.wake_at_us()
         if at_us is not None and at_us > now_us:
             wait_s = (at_us - now_us) / 1_000_000
@@ -241,7 +245,7 @@ class SessionReader(StreamListener):
 
     def due(self) -> bool:
         """Return whether events can be put into the queue, or messages wait."""
-        if self.session.queue.full and not self._notices:
+        if not (self.session.queue.wants_events or self._notices):
             return False
         return super().due()
 
@@ -335,14 +339,15 @@ class SessionReader(StreamListener):
         self._is_queued = True
 
     def _put_matching(self, now_us: int) -> int:
-        """Put matching events of the page into the queue while it takes more, within the time
-        slice; return the position after the last event evaluated.
+        """Put matching events of the page into the queue, as many as are sent in one round, while
+        it takes more, within the time slice; return the position after the last event evaluated.
         """
         queue, stream, page = self.session.queue, self.info.name, self._page
         until_s = monotonic() + limits.TIME_SLICE_S
         at, skipped = self._at, None
         end = min(len(page), at + self.state.filter.events_per_slice)
-        while at < end and not queue.full:
+        left = limits.FRAMES_PER_SLICE_MAX
+        while at < end and left and not queue.full:
             stored = page[at]
             at += 1
             if monotonic() > until_s:
@@ -355,6 +360,7 @@ class SessionReader(StreamListener):
                 queue.skip(stream, skipped)
                 skipped = None
             queue.put(stream, stored, now_us, matched, matches=bool(matched.ids))
+            left -= 1
         if skipped is not None:
             queue.skip(stream, skipped)
         return at

@@ -221,10 +221,10 @@ class SocketSessions:
         positions are saved.
         """
         del self._sessions[session.name]
-        session.stop_timer()
         saved = await self._delivery.disconnect(session)
         for reader in list(session.readers.values()):
             await self._socket.end(reader, reason)
+        session.close()
         return saved
 
     async def _say(self, *messages: _Message) -> None:
