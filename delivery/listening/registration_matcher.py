@@ -123,8 +123,12 @@ class RegistrationMatcher:
         """Apply the changes that the feed has reported, for events after a sequence. Raises
         DatabaseUnavailable.
         """
-        if self._stale or after < self._after:
+        if not self.is_current(after):
             await self._load(after)
+
+    def is_current(self, after: int) -> bool:
+        """Return whether `apply` has nothing to do."""
+        return not self._stale and after >= self._after
 
     async def learn(self, events: Sequence[Event], *, through: int) -> None:
         """Load the declared types of events (ZoneHierarchy.learn). Raises DatabaseUnavailable."""

@@ -4,6 +4,7 @@ from typing import Any
 
 from delivery.listening.messages import EmitMessage
 from eventhub.access.principal import Principal
+from eventhub.access.sessions import UnknownSession, WrongSessionKind
 from eventhub.base import limits
 from eventhub.base.fair_queue import Admission
 from eventhub.event.inbound import JSON, parse
@@ -26,7 +27,7 @@ class SocketEmits:
         """
         authorizer = self._services.authorizer
         if message.session is not None:
-            principal = await authorizer.through(principal, message.session)
+            principal = await self._through(principal, message.session)
         require_emit(principal, message.stream)
         info = await authorizer.stream(principal, message.stream)
         if principal.rates is not None or principal.storage_quota is not None:
@@ -43,3 +44,16 @@ class SocketEmits:
         if message.id:
             answer["id"] = message.id
         return answer
+
+    async def _through(self, principal: Principal, session: str) -> Principal:
+        """Return the principal as it acts through a supplier session. Raises UnknownSession,
+        WrongSessionKind.
+        """
+        try:
+            found = await self._services.authorizer.through(principal, session)
+            if found.session is not None:
+                found.session.require("emit")
+        except (UnknownSession, WrongSessionKind) as error:
+            error.field = "session"
+            raise
+        return found

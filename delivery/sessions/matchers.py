@@ -33,19 +33,40 @@ class SharedMatcher:
         self.matcher = matcher
         self.readers: set[PositionOf] = set()
         self._loading = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._memo: dict[Cursor, MatchedRegistrations] = {}  # of the last events
 
+    @property
+    def changes(self) -> bool:
+        """Whether the matcher is being changed."""
+        return self._loading.locked()
+
     async def apply(self, after: int) -> None:
-        """Apply the changes that the feed has reported, for events after a sequence and after the
-        positions of the other readers. Raises DatabaseUnavailable.
+        """Apply the changes that the feed has reported, for events after a sequence. Raises
+        DatabaseUnavailable.
+
+        A change once begun is completed, for the other readers, if its reader is cancelled.
         """
-        async with self._loading:
-            await self.matcher.apply(min(after, *(position() for position in self.readers)))
+        if self.changes or not self.matcher.is_current(after):
+            task = asyncio.create_task(self._apply(after))
+            self._tasks.add(task)
+            task.add_done_callback(self._end)
+            await asyncio.shield(task)
 
     async def settled(self) -> None:
-        """Wait while the matcher changes."""
+        """Wait while the matcher is being changed."""
         async with self._loading:
             pass
+
+    async def _apply(self, after: int) -> None:
+        """Apply changes also for events after the positions of the other readers."""
+        async with self._loading:
+            await self.matcher.apply(min([after, *(position() for position in self.readers)]))
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # retrieved here, because its reader may be cancelled
 
     def matching(self, stored: StoredEvent) -> MatchedRegistrations:
         """Return what RegistrationMatcher.matching returns; one evaluation serves all readers. The
@@ -79,8 +100,9 @@ class SessionMatcher:
 
     async def settled(self) -> None:
         """Wait while another reader changes one of the matchers."""
-        for one in self._shared:
-            await one.settled()
+        while any(one.changes for one in self._shared):
+            for one in self._shared:
+                await one.settled()
 
     async def learn(self, events: Sequence[Event], *, through: int) -> None:
         """Load the declared types of events. Raises DatabaseUnavailable."""

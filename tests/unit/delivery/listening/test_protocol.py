@@ -138,6 +138,19 @@ def test_a_binary_frame_is_a_server_frame_that_ends_with_the_stored_bytes(size: 
     assert (event.liveness, event.event) == (event_pb2.LIVE, one.payload)
 
 
+def test_frames_of_a_session_name_it_and_the_stream() -> None:
+    one, subject = stored(3), FrameSubject("", 'my "session"', "orders")
+    header = EventHeader(subject.json, 2, "live")
+    text = orjson.loads(JsonFrames().event(header, one))
+    frames = ProtobufFrames()
+    frames.event(EventHeader(FrameSubject("a").json, 1, "live"), one)
+    event = event_pb2.ServerFrame.FromString(frames.event(header, one)).event
+    assert (text["session"], text["stream"]) == (subject.session, subject.stream)
+    assert (event.session, event.stream, event.listener) == (subject.session, "orders", "")
+    assert "listener" not in text
+    assert FrameSubject().json == ""
+
+
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 300, 16_383, 16_384, 2**32])
 def test_varint_equals_protobufs(number: int) -> None:
     message = event_pb2.EventId(sequence=number).SerializeToString()
