@@ -318,9 +318,10 @@ class SessionReader(StreamListener):
 
     async def _pass_mismatch(self, error: SegmentMismatch) -> None:
         self._drop_page()
-        self.session.queue.remove_stream(self.info.name)
         await self._follow_current(error)
-        self._add_to_queue()
+        if self._is_queued:  # else it was closed meanwhile
+            self.session.queue.remove_stream(self.info.name)
+            self._add_to_queue()
 
     async def _follow_current(self, error: SegmentMismatch) -> None:
         """Continue with the first event of the segment that is being written: those before belong

@@ -6,7 +6,7 @@ Concurrency contract: one event loop; `run` and `watch` are one task each.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from time import monotonic
@@ -73,27 +73,34 @@ class SessionDelivery:
             async with reading(self._pool) as connection:
                 settings = _required(await find_session(connection, *key), name)
                 session = ConnectedSession.new(settings, waker)
-                process = self._services.recorder.node
-                found = await attach(connection, settings.id, session.attachment, process)
-            if found is None:
-                raise UnknownSession(field="session")
-            found = _bounded(found)
+                self._subscribe(session)
+                try:
+                    process = self._services.recorder.node
+                    found = await attach(connection, settings.id, session.attachment, process)
+                    found = _bounded(found)
+                except BaseException:
+                    self._subscriptions.pop(session).close()
+                    raise
             self._add(session)
         return session, found
 
-    async def disconnect(self, session: ConnectedSession) -> bool:
-        """Save the positions of a session and end its attachment; return whether that was done. It
-        is not if another connection has replaced this one, or if the database is unavailable: what
-        was acknowledged last then comes again.
+    async def disconnect(self, sessions: Sequence[ConnectedSession]) -> set[int]:
+        """Save the positions of sessions and end their attachments; return the ids of those for
+        which that was done. It is not if another connection has replaced one, or if the database is
+        unavailable: what was acknowledged last then comes again.
         """
-        self._remove(session)
+        for session in sessions:
+            self._remove(session)
+        if not sessions:
+            return set()
         with suppress(DatabaseUnavailable):
             async with self._saving, reading(self._pool) as connection:
-                last = session.take_positions(unchanged=True)
-                saved = await save(connection, last) if last else {session.settings.id}
-                await detach(connection, [(session.settings.id, session.attachment)])
-                return session.settings.id in saved
-        return False
+                last = [each for one in sessions for each in one.take_positions(unchanged=True)]
+                saved = await save(connection, last)
+                await detach(connection, [(one.settings.id, one.attachment) for one in sessions])
+            without = {one.settings.id for one in sessions} - {each.session_id for each in last}
+            return saved | without
+        return set()
 
     async def positions(self, session: ConnectedSession) -> list[SessionPosition]:
         """Return the saved positions of a session, which may have new streams. Raises
@@ -181,12 +188,15 @@ class SessionDelivery:
         if before is not None:
             before.end("replaced")
         self._connected[session.settings.id] = session
+        self._has_sessions.set()
+        metrics.CONNECTED_SESSIONS.inc()
+
+    def _subscribe(self, session: ConnectedSession) -> None:
+        """Have the session notice registrations from now on: its positions are read after this."""
         subscriptions = self._subscriptions[session] = ExitStack()
         for owner in session.owners:
             subscription = self._services.feed.owner_subscription(owner, _notice(session))
             subscriptions.enter_context(subscription)
-        self._has_sessions.set()
-        metrics.CONNECTED_SESSIONS.inc()
 
     def _remove(self, session: ConnectedSession) -> None:
         self._changed.discard(session)
@@ -239,8 +249,12 @@ def _required(settings: SessionSettings | None, name: str) -> SessionSettings:
     return settings
 
 
-def _bounded(found: list[SessionPosition]) -> list[SessionPosition]:
-    """Raise LimitReached if a session has more streams than a connection serves."""
+def _bounded(found: list[SessionPosition] | None) -> list[SessionPosition]:
+    """Raise UnknownSession if the session was deleted, LimitReached if it has more streams than a
+    connection serves.
+    """
+    if found is None:
+        raise UnknownSession(field="session")
     if len(found) > limits.SESSION_STREAMS_MAX:
         raise LimitReached(
             "The session has registrations on too many streams; delete some of them.",

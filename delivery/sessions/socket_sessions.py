@@ -75,7 +75,8 @@ class SocketSessions:
         """End a session and send `disconnected`. Raises SessionNotConnected."""
         async with self._changing:
             session = self._find(name)
-            acks = session.acks if await self._end(session, "stopped") else []
+            saved = await self._end([session], "stopped")
+            acks = session.acks if session.settings.id in saved else []
         await self._say(*acks, {"op": "disconnected", "session": name, "reason": "stopped"})
 
     def acknowledge(self, message: Ack) -> None:
@@ -111,13 +112,11 @@ class SocketSessions:
     async def close(self) -> None:
         """Save the positions of all sessions, and end them."""
         async with self._changing:
-            for session in list(self._sessions.values()):
-                await self._end(session, "disconnected")
+            await self._end(list(self._sessions.values()), "disconnected")
 
     async def _connect(self, name: str) -> None:
         socket = self._socket
         session, positions = await self._delivery.connect(socket.principal, name, socket.waker)
-        self._sessions[name] = session
         try:
             messages: list[_Message] = []
             readers = []
@@ -130,11 +129,12 @@ class SocketSessions:
                     streams.append({key: started[key] for key in ("stream", "cursor", "head")})
             head = {"op": "connected", "session": name, "streams": streams, **session.described}
             await self._say(head, *messages)
-            for reader in readers:
-                socket.add(reader)
         except BaseException:
-            await self._end(session, "failed")
+            await self._end([session], "failed")
             raise
+        self._sessions[name] = session
+        for reader in readers:
+            socket.add(reader)
         socket.waker.set()
 
     async def _open(
@@ -205,7 +205,7 @@ class SocketSessions:
         async with self._changing:
             if self._sessions.get(session.name) is not session:
                 return
-            await self._end(session, reason)
+            await self._end([session], reason)
             error: _Message = {}
             if reason == CHANGED:
                 try:
@@ -216,15 +216,17 @@ class SocketSessions:
         ended = {"op": "disconnected", "session": session.name, "reason": reason}
         await self._say({**error, **ended})
 
-    async def _end(self, session: ConnectedSession, reason: str) -> bool:
-        """Save the positions of a session, detach it and end its readers; return whether the
-        positions are saved.
+    async def _end(self, sessions: list[ConnectedSession], reason: str) -> set[int]:
+        """Save the positions of sessions, detach them and end their readers; return the ids of
+        those whose positions are saved.
         """
-        del self._sessions[session.name]
-        saved = await self._delivery.disconnect(session)
-        for reader in list(session.readers.values()):
-            await self._socket.end(reader, reason)
-        session.close()
+        for session in sessions:
+            self._sessions.pop(session.name, None)
+        saved = await self._delivery.disconnect(sessions)
+        for session in sessions:
+            for reader in list(session.readers.values()):
+                await self._socket.end(reader, reason)
+            session.close()
         return saved
 
     async def _say(self, *messages: _Message) -> None:
