@@ -51,6 +51,9 @@ class FrameSubject(NamedTuple):
         return "".join(f'"{name}":{_text(value)},' for name, value in self.fields.items())
 
 
+NO_SUBJECT = FrameSubject()
+
+
 @dataclass(slots=True)
 class EventHeader:
     """The fields of a frame around its event. One object may serve many frames in turn."""

@@ -151,9 +151,7 @@ class StreamListener:
         new = new_listener(principal, self.info, self._request, self.state, self._predicate)
         if new is not None:
             new = new._replace(start=self._actual_start(new.start), after=self.cursor)
-            await self._trail.start(
-                self._services.recorder, new, waits=not self._request.history
-            )
+            await self._trail.start(self._services.recorder, new, waits=not self._request.history)
 
     def _actual_start(self, start: str) -> str:
         """Return the kind of its actual start, which may differ from the requested one."""

@@ -10,7 +10,14 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from delivery.listening.frames import EventHeader, FrameFormat, FrameSubject, Liveness, T
+from delivery.listening.frames import (
+    NO_SUBJECT,
+    EventHeader,
+    FrameFormat,
+    FrameSubject,
+    Liveness,
+    T,
+)
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
@@ -73,9 +80,7 @@ class ListenerFilter(NamedTuple):
             return False
         if self.tree is not None and not holds(self.tree, event, self.hierarchy):
             return False
-        if self.client is not None and not may_see(
-            event, self.client, self.groups, self.session
-        ):
+        if self.client is not None and not may_see(event, self.client, self.groups, self.session):
             return False
         if event.expires_at_us and event.expires_at_us <= now_us:
             metrics.EXPIRED.inc()
@@ -234,7 +239,7 @@ def resume_cursor(error: Gone) -> Cursor | None:
     return None if found is None else Cursor(found["segment"], found["sequence"])
 
 
-def refusal(error: EventHubError, subject: FrameSubject = FrameSubject()) -> dict[str, Any]:
+def refusal(error: EventHubError, subject: FrameSubject = NO_SUBJECT) -> dict[str, Any]:
     """Return an error as a message.
 
     `gap` and `segment_mismatch` have message types of their own, because they are answers.

@@ -115,22 +115,14 @@ class SocketPump(Reader):
                 await self._stop(message.listener)
             case messages.Ack():
                 self._acknowledge(message)
-            case messages.Connect():
-                await self._sessions.connect(message.session)
-            case messages.Disconnect():
-                await self._sessions.disconnect(message.session)
-            case messages.Credit():
-                self._sessions.credit(message)
             case messages.EmitMessage():
                 await self._send_message(await self._emits.emit(self.principal, message))
             case messages.Ping():
                 await self._send_message({"op": "pong", "id": message.id})
-            case messages.InterestMessage():
-                await self._watches.start(self.principal, message)
-            case messages.Confirm():
-                await self._watches.confirm(message)
-            case messages.Forget():
-                await self._watches.forget(message)
+            case messages.Connect() | messages.Disconnect() | messages.Credit():
+                await self._sessions.handle(message)
+            case messages.InterestMessage() | messages.Confirm() | messages.Forget():
+                await self._watches.handle(self.principal, message)
 
     def _acknowledge(self, message: messages.Ack) -> None:
         message.require_complete()

@@ -69,9 +69,7 @@ class PositionToSave(NamedTuple):
     acknowledged: list[int]
 
 
-async def find_session(
-    connection: Connection, client_id: int, name: str
-) -> SessionSettings | None:
+async def find_session(connection: Connection, client_id: int, name: str) -> SessionSettings | None:
     """Return a client's session by name; None if it has none."""
     values = {"client_id": client_id, "name": name}
     return await fetch_one(connection, SessionSettings, SQL["find"], values)

@@ -48,9 +48,7 @@ class SessionDelivery:
         self._services = services
         self._connected: dict[int, ConnectedSession] = {}
         self._subscriptions: dict[ConnectedSession, ExitStack] = {}
-        self._connecting: WeakValueDictionary[tuple[int, str], asyncio.Lock] = (
-            WeakValueDictionary()
-        )
+        self._connecting: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
         self._changed: set[ConnectedSession] = set()  # whose positions are to be saved
         self._unsaved: set[ConnectedSession] = set()  # of which a save failed
         self._has_changed = asyncio.Event()

@@ -1,8 +1,8 @@
 """The sessions of one socket: connects and disconnects them, and sends their events beside those of
 the socket's listeners (RDY-52). Plain module.
 
-Concurrency contract: one event loop. The socket's reader calls `connect`, `disconnect`,
-`acknowledge` and `credit`, its pump `serve`; a lock keeps their changes apart.
+Concurrency contract: one event loop. The socket's reader calls `handle` and `acknowledge`, its pump
+`serve`; a lock keeps their changes apart.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from delivery.listening.frames import Frame, FrameFormat
 from delivery.listening.listener import StreamListener
-from delivery.listening.messages import Ack, Credit
+from delivery.listening.messages import Ack, Connect, Credit, Disconnect
 from delivery.listening.protocol import refusal
 from delivery.listening.services import ListenerServices
 from delivery.sessions.attachments import SessionPosition
@@ -54,6 +54,16 @@ class SocketSessions:
         self._sessions: dict[str, ConnectedSession] = {}
         self._changing = asyncio.Lock()
 
+    async def handle(self, message: Connect | Disconnect | Credit) -> None:
+        """Handle a message about a session. Raises what `connect` and `disconnect` raise."""
+        match message:
+            case Connect():
+                await self.connect(message.session)
+            case Disconnect():
+                await self.disconnect(message.session)
+            case Credit():
+                self._find(message.session).set_window(message.events)
+
     async def connect(self, name: str) -> None:
         """Connect a session, send `connected`, and start its streams.
 
@@ -90,10 +100,6 @@ class SocketSessions:
             answer = {"session": session.name, "stream": stream, "id": message.id}
             session.acks.append({"op": "acked", **answer})
         self._delivery.note_changed(session, urgent=message.id is not None)
-
-    def credit(self, message: Credit) -> None:
-        """Set the window of a session on this connection. Raises SessionNotConnected."""
-        self._find(message.session).set_window(message.events)
 
     async def serve(self) -> bool:
         """Send the next events of each session, and what it has to report; return False if there

@@ -308,16 +308,18 @@ async def test_only_consumer_sessions_of_the_own_client_connect(
             assert (refused["status"], refused["code"], refused["session"]) == (status, code, name)
         await connect(reader)
         assert (await ask(reader))["code"] == "session_connected"
+        on = {"session": "s", "stream": "orders"}
+        absent = "session_not_connected"
         for op, fields, code, field in (
-            ("ack", {"session": "t", "stream": "orders", "sequence": 1}, "session_not_connected", None),
-            ("ack", {"session": "s", "stream": "other", "sequence": 1}, "session_not_connected", "stream"),
+            ("ack", {**on, "session": "t", "sequence": 1}, absent, None),
+            ("ack", {**on, "stream": "other", "sequence": 1}, absent, "stream"),
             ("ack", {"session": "s", "sequence": 1}, "missing_field", "stream"),
-            ("ack", {"session": "s", "stream": "orders"}, "missing_field", "sequence"),
+            ("ack", on, "missing_field", "sequence"),
             ("ack", {"listener": "a", "sequence": 1, "id": "1"}, "unknown_field", "id"),
-            ("ack", {"session": "s", "stream": "orders", "listener": "a", "sequence": 1}, "unknown_field", "listener"),
+            ("ack", {**on, "listener": "a", "sequence": 1}, "unknown_field", "listener"),
             ("credit", {"session": "s", "events": 0}, "invalid_field", "events"),
-            ("disconnect", {"session": "t"}, "session_not_connected", None),
-        ):  # fmt: skip
+            ("disconnect", {"session": "t"}, absent, None),
+        ):
             await reader.say(op, **fields)
             refused = await reader.hear_op("error")
             assert (refused["code"], refused["position"].get("field")) == (code, field), refused

@@ -1,4 +1,4 @@
-"""Session groups: every member gets what matches the group's registrations, matched once (RDY-08)."""
+"""Session groups: every member gets what matches the group's registrations (RDY-08)."""
 
 import asyncio
 

@@ -140,9 +140,7 @@ async def test_a_session_that_only_skips_events_is_saved_too(
         assert stream["cursor"]["sequence"] == 50
 
 
-async def test_positions_survive_an_outage_of_the_database(
-    hub: LiveHub, orders: LiveZone
-) -> None:
+async def test_positions_survive_an_outage_of_the_database(hub: LiveHub, orders: LiveZone) -> None:
     """The database refuses a save; the answer to the acknowledgement comes when one succeeds."""
     consumer(orders)
     orders.emit("orders", numbered(1, 3))

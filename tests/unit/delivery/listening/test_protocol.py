@@ -124,7 +124,9 @@ def test_gaps_have_message_types_of_their_own(error: errors.EventHubError, op: s
 @pytest.mark.parametrize("size", [0, 1, 100, 127, 128, 20_000, 300_000])
 def test_a_binary_frame_is_a_server_frame_that_ends_with_the_stored_bytes(size: int) -> None:
     one = stored(3, body=b"x" * size, content_type="x/y")
-    frame = ProtobufFrames().event(EventHeader(FrameSubject('quo"ted').json, 2, "live", [7, 12]), one)
+    frame = ProtobufFrames().event(
+        EventHeader(FrameSubject('quo"ted').json, 2, "live", [7, 12]), one
+    )
     assert isinstance(frame, bytes)
     assert frame.endswith(one.payload)
     event = event_pb2.ServerFrame.FromString(frame).event
