@@ -11,7 +11,7 @@ import orjson
 
 from eventhub.access.grants import EXAMPLES
 from eventhub.access.principal import Actor
-from eventhub.access.sessions import CONSUMER, UnknownSession
+from eventhub.access.sessions import UnknownSession
 from eventhub.api.announcements import raw_connection
 from eventhub.base.errors import EventHubError, InvalidField, UnknownStream
 from eventhub.eventlog.errors import StreamDeleting
@@ -127,13 +127,7 @@ class Resolver:
             return None
         if name not in self._sessions:
             raise UnknownSession(field="session", session=name)
-        if self._sessions[name].kind != CONSUMER:
-            raise InvalidField(
-                f"Registrations belong to consumer sessions; {name} is of kind"
-                f" {self._sessions[name].kind}.",
-                field="session",
-            )
-        return self._sessions[name]
+        return statements.require_consumer(self._sessions[name])
 
     def missing_urls(self, urls: Iterable[str | None]) -> list[str]:
         """Return the URLs that no endpoint has, each once."""
