@@ -91,10 +91,10 @@ class Resolver:
     def _look_up_sessions(self, items: Iterable[NewRegistration | RegistrationChange]) -> set[int]:
         """Look up the sessions of new registrations; return their root groups."""
         new = [item for item in items if isinstance(item, NewRegistration)]
-        sessions = {item.session for item in new} - {None}
+        sessions = {name for item in new if (name := item.session) is not None}
         if self._actor.session is not None:
             sessions.add(self._actor.session.name)
-        session_groups = {item.session_group for item in new} - {None}
+        session_groups = {name for item in new if (name := item.session_group) is not None}
         connection, client_id = raw_connection(), self._client_id
         if sessions:
             self._sessions |= statements.sessions_by_name(connection, client_id, sessions)

@@ -135,7 +135,7 @@ def create_session(*, actor: Actor, owner: Owner, fields: Fields) -> Session:
         given = {name: fields[name] for name in _FIELDS if name in fields}
         row = Session(zone_id=actor.zone_id, client_id=owner.id, kind=kind, name=fields["name"])
         _assign(row, given)
-        row.group = group
+        row.group_id = None if group is None else group.pk
         row.save(force_insert=True)
         row = Session.objects.get(pk=row.pk)
         change = SessionChange(actor, row, owner.name)
@@ -160,15 +160,16 @@ def change_session(*, actor: Actor, session: Session, fields: Fields) -> Session
         group = _lock_group(actor, session.client_id, fields["group"], session)
     given = {name: fields[name] for name in _FIELDS if name in fields}
     changed = {name: value for name, value in given.items() if getattr(session, name) != value}
-    joins = group is not None and group.pk != session.group_id
-    moves = (None if group is None else group.pk) != session.group_id
+    group_id = None if group is None else group.pk
+    moves = group_id != session.group_id
+    joins = moves and group is not None
     if not changed and not moves:
         return session
     change = SessionChange(actor, session, session.client_name)
     root = _root_of(_owner_of(session)) if session.kind == Kind.CONSUMER else None
     streams = _listened(actor, root)
     _assign(session, changed)
-    session.group = group
+    session.group_id = group_id
     session.save(update_fields=[*changed, *(["group"] if moves else [])])
     if root is not None and "suspended" in changed:
         change.suspend(root, streams)
