@@ -148,6 +148,7 @@ def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:
             "Authorization",
             "Content-Type",
             "EventHub-Action",
+            "EventHub-Session",
             "Idempotency-Key",
             "If-Match",
             "If-None-Match",

@@ -11,7 +11,7 @@ import orjson
 
 from eventhub.access.grants import EXAMPLES
 from eventhub.access.principal import Actor
-from eventhub.access.sessions import CONSUMER, UnknownSession
+from eventhub.access.sessions import UnknownSession
 from eventhub.api.announcements import raw_connection
 from eventhub.base.errors import EventHubError, InvalidField, UnknownStream
 from eventhub.eventlog.errors import StreamDeleting
@@ -91,10 +91,10 @@ class Resolver:
     def _look_up_sessions(self, items: Iterable[NewRegistration | RegistrationChange]) -> set[int]:
         """Look up the sessions of new registrations; return their root groups."""
         new = [item for item in items if isinstance(item, NewRegistration)]
-        sessions = {item.session for item in new} - {None}
+        sessions = {name for item in new if (name := item.session) is not None}
         if self._actor.session is not None:
             sessions.add(self._actor.session.name)
-        session_groups = {item.session_group for item in new} - {None}
+        session_groups = {name for item in new if (name := item.session_group) is not None}
         connection, client_id = raw_connection(), self._client_id
         if sessions:
             self._sessions |= statements.sessions_by_name(connection, client_id, sessions)
@@ -127,13 +127,7 @@ class Resolver:
             return None
         if name not in self._sessions:
             raise UnknownSession(field="session", session=name)
-        if self._sessions[name].kind != CONSUMER:
-            raise InvalidField(
-                f"Registrations belong to consumer sessions; {name} is of kind"
-                f" {self._sessions[name].kind}.",
-                field="session",
-            )
-        return self._sessions[name]
+        return statements.require_consumer(self._sessions[name])
 
     def missing_urls(self, urls: Iterable[str | None]) -> list[str]:
         """Return the URLs that no endpoint has, each once."""

@@ -12,7 +12,9 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import BaseRowFactory, scalar_row, tuple_row
 
+from eventhub.access.sessions import CONSUMER
 from eventhub.base import limits
+from eventhub.base.errors import InvalidField
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import lock_system
 from eventhub.postgresql import queries
@@ -231,6 +233,16 @@ def sessions_by_name(
     return {one.name: one for one in found}
 
 
+def require_consumer(session: NamedSession) -> NamedSession:
+    """Return the session. Raises InvalidField unless it is a consumer session."""
+    if session.kind != CONSUMER:
+        raise InvalidField(
+            f"Registrations belong to consumer sessions; {session.name} is of kind {session.kind}.",
+            field="session",
+        )
+    return session
+
+
 def lock_session_groups(
     connection: Connection, client_id: int, names: Iterable[str]
 ) -> dict[str, NamedSession]:
@@ -250,6 +262,32 @@ def start_cursors(connection: Connection, barrier: int) -> None:
     the streams in which they have none.
     """
     connection.execute(SQL["start_cursors"], {"barrier": barrier})
+
+
+def start_cursors_of_member(connection: Connection, session: int, barrier: int) -> None:
+    """Start the cursors of a session that joined a group, at a barrier of the group's streams."""
+    values = {"session": session, "barrier": barrier}
+    connection.execute(SQL["start_cursors_of_member"], values)
+
+
+def end_session_cursors(connection: Connection, session: int) -> None:
+    """Delete the cursors of a session in the streams that none of its own registrations names."""
+    connection.execute(SQL["end_session_cursors"], {"session": session})
+
+
+def delete_cursors(connection: Connection, session: int) -> None:
+    """Delete the cursors of a session that ends."""
+    connection.execute(SQL["delete_cursors"], (session,))
+
+
+def live_of_session(connection: Connection, owner: SessionOwner) -> list[int]:
+    """Return the live registrations of a session or session group, ascending."""
+    return scalars(connection).execute(SQL["live_of_session"], owner._asdict()).fetchall()
+
+
+def delete_groups_of_session(connection: Connection, owner: SessionOwner) -> None:
+    """Delete the registration groups of a session or session group, also its root."""
+    connection.execute(SQL["delete_groups_of_session"], owner._asdict())
 
 
 def end_sessions(connection: Connection, client_id: int) -> EndedSessions:

@@ -46,6 +46,10 @@ class Principal(NamedTuple):
         """The owner that its work is counted for in fair queues."""
         return QueueOwner(self.zone_id, self.client_id)
 
+    def beside_session(self) -> "Principal":
+        """Return the principal as if its request did not act through a session."""
+        return self if self.session is None else self._replace(session=None)
+
     def require_storage(self) -> None:
         """Raise ZoneStorageFull if the zone may not store more."""
         if self.storage_quota is not None:
@@ -162,9 +166,9 @@ class Actor(NamedTuple):
         """Return the actor as if its request did not act through a session: for what a session of
         its kind does to others, such as an admin's to the registrations of a consumer.
         """
-        if self.principal is None or self.principal.session is None:
+        if self.principal is None:
             return self
-        return self._replace(principal=self.principal._replace(session=None))
+        return self._replace(principal=self.principal.beside_session())
 
     @property
     def manages_zone(self) -> bool:

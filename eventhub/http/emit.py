@@ -189,7 +189,7 @@ def _require_supplied(session: ActingSession, events: Sequence[EventIn]) -> None
 
 
 def _may_see(principal: Principal, stream: str, event: Event) -> bool:
-    return principal.may_listen(stream) and is_shown(event, principal)
+    return principal.beside_session().may_listen(stream) and is_shown(event, principal)
 
 
 def _draft(

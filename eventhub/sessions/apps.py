@@ -1,4 +1,4 @@
-"""Sessions of clients as a Django app; Django's own app `sessions` has the logins. Django module."""
+"""Sessions of clients as a Django app; Django's own `sessions` are logins. Django module."""
 
 from django.apps import AppConfig
 

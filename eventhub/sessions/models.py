@@ -4,6 +4,9 @@ Django module.
 A session here is one of READY's: a durable resource of a client. Django's sessions are logins.
 """
 
+from datetime import datetime
+from typing import Any
+
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.functions import TransactionNow
 from django.db import models
@@ -69,7 +72,7 @@ class Order(models.TextChoices):
 
 
 class DeliverySettings(models.Model):
-    """What delivery to a consumer session depends on. That of a group applies to all its members."""
+    """Settings of the delivery to a consumer session. Those of a group apply to its members."""
 
     disconnected = BooleanField(
         db_default=False, db_comment="delivery is disabled on request; matching goes on"
@@ -183,6 +186,25 @@ class Session(DeliverySettings):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def delivery(self) -> dict[str, Any] | None:
+        """The settings of delivery that apply: of a member those of its group."""
+        if self.kind != Kind.CONSUMER:
+            return None
+        found = self.group or self
+        return {
+            "disconnected": self.disconnected or found.disconnected,
+            "quality": found.quality,
+            "order": found.order,
+            "order_options": found.order_options,
+            "window": found.window,
+        }
+
+    @property
+    def connected_at(self) -> datetime | None:
+        """Since when a connection serves it."""
+        return None if self.attachment is None else self.attached_at
 
 
 class SessionCursor(models.Model):

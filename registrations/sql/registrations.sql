@@ -194,7 +194,7 @@ SELECT name, id, session_id, session_group_id FROM registration_groups
  ORDER BY id FOR SHARE
 
 -- name: sessions_by_name
--- Consumer sessions of a client by name, each with its root group.
+-- Sessions of a client by name, each with its root group.
 SELECT s.name, s.id, s.kind, g.id AS root_id
   FROM sessions s LEFT JOIN registration_groups g ON g.session_id = s.id AND g.root AND g.deleted_at IS NULL
  WHERE s.client_id = %s AND s.name = ANY (%s::text[]) AND s.deleted_at IS NULL
@@ -249,6 +249,26 @@ SELECT (SELECT count(*) FROM ended) AS sessions, (SELECT count(*) FROM groups) A
 
 -- name: delete_groups
 UPDATE registration_groups SET deleted_at = now() WHERE client_id = %s AND deleted_at IS NULL
+
+-- name: end_session_cursors
+-- The cursors of a session in the streams that none of its own registrations names.
+DELETE FROM session_cursors c
+ WHERE c.session_id = %(session)s
+   AND NOT EXISTS (SELECT FROM registration_groups g
+                     JOIN group_streams n ON n.group_id = g.id AND n.stream_id = c.stream_id AND n.registrations > 0
+                    WHERE g.session_id = c.session_id AND g.deleted_at IS NULL)
+
+-- name: delete_cursors
+DELETE FROM session_cursors WHERE session_id = %s
+
+-- name: start_cursors_of_member
+-- Start the cursors of a session at a barrier's positions in the streams in which it has none.
+INSERT INTO session_cursors (session_id, stream_id, segment, sequence)
+SELECT %(session)s, p.stream_id, p.segment, p.sequence
+  FROM barriers b, unnest(b.streams, b.segments, b.sequences) AS p (stream_id, segment, sequence)
+ WHERE b.id = %(barrier)s
+ ORDER BY p.stream_id
+    ON CONFLICT DO NOTHING
 
 -- name: delete_groups_of_session
 UPDATE registration_groups SET deleted_at = now()

@@ -95,6 +95,14 @@ READS = (
     Row("GET /v1/registration-groups", "/v1/registration-groups?client=<client>", "listen",
         own=True),
     Row("GET /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
+    Row("GET /v1/sessions", "/v1/sessions", "emit listen manage", own=True),
+    Row("GET /v1/sessions", "/v1/sessions?group=<sessiongroupname>", "emit listen manage",
+        own=True),
+    Row("GET /v1/sessions/{session}", "/v1/sessions/<session>", "emit listen manage"),
+    Row("GET /v1/session-groups", "/v1/session-groups", "emit listen manage", own=True),
+    Row("GET /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",
+        "emit listen manage"),
+    Row("GET /v1/registrations", "/v1/registrations?session=<sessionname>", "listen", own=True),
     Row("GET /v1/streams", "/v1/streams", "emit listen manage peer", own=True),
     Row("GET /v1/streams/{stream}", STREAM, "emit listen manage peer"),
     Row("GET /v1/streams/{stream}/closure", f"{STREAM}/closure", "emit manage"),
@@ -204,6 +212,18 @@ WRITES = (
         body={"name": "mine", "client": "<client>"}),
     Row("PATCH /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen",
         body={"suspended": True}),
+    Row("POST /v1/sessions", "/v1/sessions", "emit listen manage",
+        body={"name": "mine", "kind": "consumer", "client": "<client>"}),
+    Row("PATCH /v1/sessions/{session}", "/v1/sessions/<session>", "emit listen manage",
+        body={"window": 5}),
+    Row("PATCH /v1/sessions/{session}", "/v1/sessions/<session>", "listen",
+        body={"suspended": True}),
+    Row("POST /v1/session-groups", "/v1/session-groups", "emit listen manage",
+        body={"name": "mine", "client": "<client>"}),
+    Row("PATCH /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",
+        "emit listen manage", body={"window": 5}),
+    Row("POST /v1/registrations", "/v1/registrations", "listen",
+        body={"streams": ["<stream>"], "session": "<sessionname>"}),
     Row("POST /v1/zones", "/v1/zones", operator=True, body={"name": "<zone>"}),
     Row("PUT /v1/limits", "/v1/limits", operator=True, body={}),
     Row("PUT /v1/storage", "/v1/storage", operator=True, body={"quota_bytes": None}),
@@ -223,6 +243,9 @@ WRITES = (
       for method, after, body in (("DELETE", "", None), ("POST", "/restore", {}))),
     Row("DELETE /v1/registrations/{registration}", "/v1/registrations/<registration>", "listen"),
     Row("DELETE /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
+    Row("DELETE /v1/sessions/{session}", "/v1/sessions/<session>", "listen"),
+    Row("DELETE /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",
+        "listen"),
     Row("POST /v1/endpoints/{endpoint}/verify", "/v1/endpoints/<endpoint>/verify", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}/secrets/{secret}",
         "/v1/endpoints/<endpoint>/secrets/<secret>", "listen"),
@@ -268,8 +291,16 @@ class Tenants:
         ask("PUT", f"/v1/application-groups/{NAME}-tills", group)
         endpoint = zone.endpoint(sink.url(f"/{SECRET}/{zone.name}"), key=key)["id"]
         group = ask("POST", "/v1/registration-groups", {"name": f"{NAME}-group"})
+        session = {"name": f"{NAME}-session", "kind": "consumer"}
+        session = ask("POST", "/v1/sessions", session)
+        team = ask("POST", "/v1/session-groups", {"name": f"{NAME}-team"})
         body = {"streams": [NAME], "endpoint": endpoint, "attributes": {"code": SECRET}}
         [made] = zone.register({**body, "group": f"{NAME}-group"}, key=key)
+        zone.register(
+            {"streams": [NAME], "session": session["name"]},
+            {"streams": [NAME], "session_group": team["name"]},
+            key=key,
+        )
         event = {"domain": NAME, "type": "order.placed", "attributes": {"code": SECRET}}
         for state_key in ("sku-7", "sku-7", f"{SECRET}-key"):
             assert zone.emit(NAME, {**event, "key": state_key}, key=key).status == 200
@@ -294,6 +325,10 @@ class Tenants:
             "<registration>": made["id"],
             "<group>": group["id"],
             "<groupname>": f"{NAME}-group",
+            "<session>": session["id"],
+            "<sessionname>": f"{NAME}-session",
+            "<sessiongroup>": team["id"],
+            "<sessiongroupname>": f"{NAME}-team",
             "<delivery>": delivered[0]["id"],
             "<replay>": replay["id"],
             "<segment>": page["items"][0]["uuid"],

@@ -22,6 +22,8 @@ PARAMETERS = {
     "registration": "<registration>",
     "endpoint": "<endpoint>",
     "group": "<group>",
+    "session": "<session>",
+    "session_group": "<sessiongroup>",
     "application": "till",
     "application_group": "tills",
     "secret": "<previous>",
