@@ -11,48 +11,62 @@ from eventhub.eventlog.stored import Cursor, StoredEvent
 Disorder = Literal["", "late", "hold", "full"]
 
 
+_NO_NAMES: set[str] = set()
+
+
 class HeldEvent:
-    """One event of the queue, from `put` until the cursor is past it. `item` is the caller's own."""
+    """One event of the queue, from `put` until it is delivered. `item` is the caller's own."""
 
     __slots__ = (
-        "acknowledged",
         "arrival",
-        "before",
         "deadline_us",
-        "delivered",
         "disorder",
         "extended",
         "item",
         "matches",
         "missing",
-        "settled",
         "stored",
-        "stream",
+        "tracked",
         "waiting",
     )
 
     def __init__(
-        self, stream: str, stored: StoredEvent, item: Any, arrival: int, before: Cursor
+        self, tracked: "Tracked", stored: StoredEvent, item: Any, arrival: int, *, matches: bool
     ) -> None:
-        self.stream = stream
+        self.tracked = tracked
         self.stored = stored
         self.item = item
         self.arrival = arrival  # its place among all events of the queue, in the order of `put`
-        self.before = before  # the position before it: the cursor while it is not settled
-        self.matches = True  # False: it only counts for the order of others
-        self.delivered = False
-        self.acknowledged = False
-        self.settled = False  # acknowledged, expired or not for this session
+        self.matches = matches  # False: it only counts for the order of others
         self.disorder: Disorder = ""
         # of orders that let events wait
         self.waiting = False
         self.extended = False
         self.deadline_us = 0
-        self.missing: set[str] = set()  # names of events that it waits for
+        self.missing = _NO_NAMES  # names of events that it waits for
+
+    @property
+    def stream(self) -> str:
+        return self.tracked.stream
 
     @property
     def event(self) -> Event:
         return self.stored.event
+
+
+class Tracked:
+    """What remains of an event from `put` until the cursor is past it."""
+
+    __slots__ = ("acknowledged", "before", "delivered", "held", "sequence", "settled", "stream")
+
+    def __init__(self, stream: str, sequence: int, before: Cursor) -> None:
+        self.stream = stream
+        self.sequence = sequence
+        self.before = before  # the position before it: the cursor while it is not settled
+        self.held: HeldEvent | None = None  # until it is delivered
+        self.delivered = False
+        self.acknowledged = False
+        self.settled = False  # acknowledged, expired or not for this session
 
 
 class Order(Protocol):

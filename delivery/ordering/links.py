@@ -34,9 +34,12 @@ def position_of(link: str) -> NamedPosition | None:
 
 
 def links_of(event: Event, streams: Collection[str]) -> list[str]:
-    """Return the names of the events that must be delivered before this one. Entries of `depends`
-    that name a bundle or a stream are not events.
+    """Return the names of the events that must be delivered before this one; none for one that
+    states the order `none` (FOX-13). Entries of `depends` that name a bundle or a stream are not
+    events.
     """
+    if event.order == "none":
+        return []
     links = [
         each for each in event.depends if each not in streams and not each.startswith(_BUNDLE)
     ]

@@ -54,13 +54,13 @@ def rank_of_type(domain: str, type: str, types: Sequence[tuple[str, str]]) -> in
     """Return the place of the first entry that names the type: itself, `prefix.*` or `*`. A type
     that no entry names comes after all.
     """
-    for rank, (wanted_domain, wanted) in enumerate(types):
-        if wanted_domain in ("", "*", domain) and _names(wanted, type):
+    for rank, (domain_named, named) in enumerate(types):
+        if domain_named in ("", "*", domain) and _names(named, type):
             return rank
     return len(types)
 
 
-def _names(wanted: str, type: str) -> bool:
-    if wanted.endswith(".*"):
-        return type.startswith(wanted[:-1])
-    return wanted in ("*", type)
+def _names(named: str, type: str) -> bool:
+    if named.endswith(".*"):
+        return type.startswith(named[:-1])
+    return named in ("*", type)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from delivery.ordering.causal import CausalOrder
-from delivery.ordering.held import HeldEvent, Order, oldest_first
+from delivery.ordering.held import HeldEvent, Order, Tracked, oldest_first
 from delivery.ordering.links import NamedPosition
 from delivery.ordering.options import OrderSettings
 from delivery.ordering.sorted_orders import (
@@ -45,7 +45,9 @@ class QueueMemory:
 
 
 class DeliveryQueue:
-    """The queue of one session on one connection. One user at a time; `close` it."""
+    """The queue of one session on one connection. One user at a time. Remove its
+    streams at the end: their memory is accounted for.
+    """
 
     def __init__(
         self, settings: OrderSettings, window: int, bounds: QueueLimits = QueueLimits()
@@ -77,12 +79,12 @@ class DeliveryQueue:
         progress = self._streams.pop(stream)
         self._behind.discard(stream)
         self._tracked -= len(progress.tracked)
-        for held in progress.tracked.values():
-            if held.delivered and not held.settled:
+        for tracked in progress.tracked.values():
+            if tracked.delivered and not tracked.settled:
                 self.unacknowledged -= 1
-            elif held.matches and not held.settled:
-                self._count_held(held, -1)
-            held.matches, held.settled = False, True
+            elif tracked.held is not None and tracked.held.matches:
+                self._count_held(tracked.held, -1)
+            tracked.settled, tracked.held = True, None
 
     def set_behind(self, stream: str, behind: bool) -> None:
         """State whether more of a stream is stored than was put. Orders that sort give nothing
@@ -111,11 +113,6 @@ class DeliveryQueue:
         """
         return not (self.full or (self.held and not self._order.sorts))
 
-    def close(self) -> None:
-        """Release the memory that is accounted for."""
-        QueueMemory.bytes -= self.held_bytes
-        self.held = self.held_bytes = 0
-
     # --- in ---
 
     def put(
@@ -130,15 +127,16 @@ class DeliveryQueue:
         """Add the next event of a stream."""
         progress = self._streams[stream]
         self._arrivals += 1
-        held = HeldEvent(stream, stored, item, self._arrivals, progress.read)
-        held.matches = matches
+        tracked = Tracked(stream, stored.sequence, progress.read)
+        held = HeldEvent(tracked, stored, item, self._arrivals, matches=matches)
         progress.read = stored.cursor
         progress.changed = True
         if stored.sequence in progress.known:
-            self._tracked += progress.note_acknowledged(held)
+            self._tracked += progress.note_acknowledged(tracked)
             self._order.note_delivered(held)
             return
-        progress.track(held)
+        tracked.held = held
+        progress.track(tracked)
         self._tracked += 1
         if matches:
             self._count_held(held, 1)
@@ -169,8 +167,8 @@ class DeliveryQueue:
             return None
         while (held := self._order.take(now_us, full=full)) is not None:
             if self._is_deliverable(held, now_us):
-                held.delivered = True
-                self._streams[held.stream].note_delivered(held)
+                held.tracked.delivered = True
+                self._streams[held.stream].note_delivered(held.tracked)
                 self.unacknowledged += 1
                 if held.disorder:
                     metrics.OUT_OF_ORDER.labels(reason=held.disorder).inc()
@@ -179,15 +177,16 @@ class DeliveryQueue:
 
     def _is_deliverable(self, held: HeldEvent, now_us: int) -> bool:
         """Settle an event that is not to be sent."""
-        if held.settled:  # its stream was removed
+        if held.tracked.settled:  # its stream was removed
             return False
+        held.tracked.held = None
         if held.matches:
             self._count_held(held, -1)
             expires_at_us = held.event.expires_at_us
             if not expires_at_us or expires_at_us > now_us:
                 return True
             metrics.EXPIRED.inc()
-        self._settle(self._streams[held.stream], held)
+        self._settle(self._streams[held.stream], held.tracked)
         return False
 
     def wake_at_us(self) -> int | None:
@@ -207,8 +206,8 @@ class DeliveryQueue:
         held still are not acknowledged.
         """
         progress = self._streams[stream]
-        for held in progress.delivered_up_to(sequence):
-            self._acknowledge(progress, held)
+        for tracked in progress.delivered_up_to(sequence):
+            self._acknowledge(progress, tracked)
 
     def acknowledge_each(self, stream: str, sequences: Iterable[int]) -> None:
         """Acknowledge single events; one that was not delivered, or is acknowledged, does not
@@ -216,23 +215,23 @@ class DeliveryQueue:
         """
         progress = self._streams[stream]
         for sequence in sequences:
-            held = progress.tracked.get(sequence)
-            if held is not None and held.delivered and not held.settled:
-                self._acknowledge(progress, held)
+            tracked = progress.tracked.get(sequence)
+            if tracked is not None and tracked.delivered and not tracked.settled:
+                self._acknowledge(progress, tracked)
 
     def discard(self, held: HeldEvent) -> None:
         """Settle an event that `pop` returned and that is not to be sent after all."""
-        if not held.settled:
-            self._acknowledge(self._streams[held.stream], held)
+        if not held.tracked.settled:
+            self._acknowledge(self._streams[held.stream], held.tracked)
 
-    def _acknowledge(self, progress: StreamProgress, held: HeldEvent) -> None:
-        held.acknowledged = True
+    def _acknowledge(self, progress: StreamProgress, tracked: Tracked) -> None:
+        tracked.acknowledged = True
         self.unacknowledged -= 1
-        self._settle(progress, held)
+        self._settle(progress, tracked)
 
-    def _settle(self, progress: StreamProgress, held: HeldEvent) -> None:
-        held.settled = True
-        self._tracked -= progress.settle(held)
+    def _settle(self, progress: StreamProgress, tracked: Tracked) -> None:
+        tracked.settled = True
+        self._tracked -= progress.settle(tracked)
 
     # --- positions ---
 
@@ -263,9 +262,9 @@ class DeliveryQueue:
 
     def _waiting(self) -> Iterator[HeldEvent]:
         for progress in self._streams.values():
-            for held in progress.tracked.values():
-                if not (held.delivered or held.settled):
-                    yield held
+            for tracked in progress.tracked.values():
+                if tracked.held is not None:
+                    yield tracked.held
 
     def _order_of(self, settings: OrderSettings) -> Order:
         match settings.name:
@@ -285,7 +284,7 @@ class DeliveryQueue:
                 return ArrivalOrder()
 
     def _is_unread(self, position: NamedPosition) -> bool:
-        """Whether the session reads the stream of a position and has not come to it. Without a
+        """Return whether the session reads the stream of a position and has not come to it. Without a
         stream only segments that are being read are known.
         """
         if position.stream:

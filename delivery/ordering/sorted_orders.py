@@ -26,7 +26,7 @@ class ArrivalOrder:
         self._held.append(held)
 
     def note_delivered(self, held: HeldEvent) -> None:
-        """Arrival does not depend on what was delivered before."""
+        """Ignore it: arrival does not depend on what was delivered before."""
 
     def take(self, now_us: int, *, full: bool) -> HeldEvent | None:
         return self._held.popleft() if self._held else None
@@ -49,7 +49,7 @@ class SortedOrder:
         heappush(self._heap, (self._key(held), held.arrival, held))
 
     def note_delivered(self, held: HeldEvent) -> None:
-        """A key does not depend on what was delivered before."""
+        """Ignore it: a key does not depend on what was delivered before."""
 
     def take(self, now_us: int, *, full: bool) -> HeldEvent | None:
         return heappop(self._heap)[2] if self._heap else None
@@ -59,12 +59,12 @@ class SortedOrder:
 
 
 def by_priority(held: HeldEvent) -> int:
-    """The highest priority first (FOX-04)."""
+    """Return the key of the highest priority first (FOX-04)."""
     return -held.event.priority
 
 
 def by_validity(held: HeldEvent) -> int:
-    """The event that expires first; those that never do come last."""
+    """Return the key of the event that expires first; those that never do come last."""
     return held.event.expires_at_us or _NEVER_US
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from delivery.ordering.held import HeldEvent
+from delivery.ordering.held import Tracked
 from eventhub.eventlog.stored import Cursor
 
 
@@ -25,9 +25,9 @@ class StreamProgress:
         self.read = cursor  # the last position that was put or skipped
         # acknowledged on an earlier connection and not read again yet
         self.known = {each for each in acknowledged if each > cursor.sequence}
-        self.tracked: dict[int, HeldEvent] = {}
+        self.tracked: dict[int, Tracked] = {}
         self.changed = False  # since the position was last taken to be saved
-        self._oldest: deque[HeldEvent] = deque()
+        self._oldest: deque[Tracked] = deque()
         self._delivered: list[int] = []  # a heap; may have sequences that are settled
         self._acknowledged: set[int] = set()  # those tracked
 
@@ -40,40 +40,40 @@ class StreamProgress:
         acknowledged = self._acknowledged | self.known
         return SavedPosition(cursor, sorted(each for each in acknowledged if each > cursor.sequence))
 
-    def track(self, held: HeldEvent) -> None:
-        self.tracked[held.stored.sequence] = held
-        self._oldest.append(held)
+    def track(self, tracked: Tracked) -> None:
+        self.tracked[tracked.sequence] = tracked
+        self._oldest.append(tracked)
 
-    def note_acknowledged(self, held: HeldEvent) -> int:
+    def note_acknowledged(self, tracked: Tracked) -> int:
         """Pass an event that was acknowledged on an earlier connection; return how many events more
         are tracked.
         """
-        self.known.discard(held.stored.sequence)
+        self.known.discard(tracked.sequence)
         if not self._oldest:
             return 0
-        held.acknowledged = held.settled = True
-        self._acknowledged.add(held.stored.sequence)
-        self.track(held)
+        tracked.acknowledged = tracked.settled = True
+        self._acknowledged.add(tracked.sequence)
+        self.track(tracked)
         return 1
 
-    def note_delivered(self, held: HeldEvent) -> None:
-        heappush(self._delivered, held.stored.sequence)
+    def note_delivered(self, tracked: Tracked) -> None:
+        heappush(self._delivered, tracked.sequence)
 
-    def delivered_up_to(self, sequence: int) -> Iterator[HeldEvent]:
+    def delivered_up_to(self, sequence: int) -> Iterator[Tracked]:
         """Take the delivered events up to a sequence that are not settled."""
         while self._delivered and self._delivered[0] <= sequence:
-            held = self.tracked.get(heappop(self._delivered))
-            if held is not None and not held.settled:
-                yield held
+            tracked = self.tracked.get(heappop(self._delivered))
+            if tracked is not None and not tracked.settled:
+                yield tracked
 
-    def settle(self, held: HeldEvent) -> int:
+    def settle(self, tracked: Tracked) -> int:
         """Advance the cursor past what is settled; return how many events it passed."""
         self.changed = True
-        if held.acknowledged:
-            self._acknowledged.add(held.stored.sequence)
+        if tracked.acknowledged:
+            self._acknowledged.add(tracked.sequence)
         passed = 0
         while self._oldest and self._oldest[0].settled:
-            sequence = self._oldest.popleft().stored.sequence
+            sequence = self._oldest.popleft().sequence
             self._acknowledged.discard(sequence)
             del self.tracked[sequence]
             passed += 1

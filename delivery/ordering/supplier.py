@@ -116,7 +116,7 @@ def _number(held: HeldEvent) -> Number:
 
 
 def _follows(number: Number, other: Number) -> bool:
-    """Whether no number of the producer lies between the two."""
+    """Return whether no number of the producer lies between the two."""
     return number[:2] == other[:2] and number.sequence == other.sequence + 1 > 1
 
 

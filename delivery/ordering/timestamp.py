@@ -32,7 +32,7 @@ class TimestampOrder:
         heappush(self._waiting, (due_us, time_us, held.arrival, held))
 
     def note_delivered(self, held: HeldEvent) -> None:
-        """The times delivered before a reconnect do not count: what comes again is sorted again."""
+        """Ignore it: what comes again after a reconnect is sorted again."""
 
     def take(self, now_us: int, *, full: bool) -> HeldEvent | None:
         waiting, ready = self._waiting, self._ready

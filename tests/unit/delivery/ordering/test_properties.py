@@ -87,7 +87,8 @@ class Consumer:
         self.saved = {stream: self.queue.position(stream) for stream in STREAMS}
         for stream, (cursor, acknowledged) in self.saved.items():
             self._check_position(stream, cursor.sequence, acknowledged)
-        self.queue.close()
+        for stream in STREAMS:
+            self.queue.remove_stream(stream)
         self.connect()
 
     def _check_position(self, stream: str, sequence: int, acknowledged: list[int]) -> None:

@@ -98,7 +98,7 @@ def test_the_memory_of_all_queues_is_accounted_for() -> None:
     queue.put("s", stored(1, body=b"x" * 5_000, content_type="a/b"), NOW_US)
     assert queue.full
     assert QueueMemory.bytes - before == queue.held_bytes > 5_000
-    queue.close()
+    queue.remove_stream("s")
     assert QueueMemory.bytes == before
 
 
