@@ -31,6 +31,7 @@ from delivery.sessions.matchers import SessionMatcher, SharedMatchers
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Gone, SegmentMismatch
+from eventhub.eventlog.read import Start
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from registrations.catalog import SessionOwner
 
@@ -169,19 +170,15 @@ class ConnectedSession:
         self.end_reason = self.end_reason or reason
         self.waker.set()
 
-    def close(self) -> None:
-        """Release the queue, and wake the connection no more. Its readers must have ended."""
-        self._stop_timer()
-        self.queue.close()
-
-    def _stop_timer(self) -> None:
+    def stop_timer(self) -> None:
+        """Wake the connection no more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _set_timer(self, now_us: int) -> None:
         """Wake the connection when an event that waits for its time may be sent."""
-        self._stop_timer()
+        self.stop_timer()
         at_us = self.queue.wake_at_us()
         if at_us is not None and at_us > now_us:
             wait_s = (at_us - now_us) / 1_000_000
@@ -237,7 +234,7 @@ class SessionReader(StreamListener):
 
         Raises what StreamListener.open raises, but for gaps, which are reported and passed.
         """
-        start = at if state.session.reliable else "now"
+        start: Start = at if state.session.reliable else "now"
         request = _REQUEST._replace(stream=state.stream, start=start)
         reader = await cls.open(services, principal, request, state)
         state.session.readers[state.stream] = reader

@@ -232,7 +232,7 @@ class SocketSessions:
         for session in sessions:
             for reader in list(session.readers.values()):
                 await self._socket.end(reader, reason)
-            session.close()
+            session.stop_timer()
         return saved
 
     async def _say(self, *messages: _Message) -> None:
