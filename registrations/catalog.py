@@ -17,7 +17,14 @@ import psycopg
 
 from eventhub.base.event_loop import run_in_slices
 from eventhub.postgresql import queries
-from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value, fetch_values, named, tuples_of
+from eventhub.postgresql.rows import (
+    fetch_all,
+    fetch_one,
+    fetch_value,
+    fetch_values,
+    named,
+    tuples_of,
+)
 from registrations.compiled_filter_cache import COMPILED_FILTERS
 from registrations.match_index.epochs.facts import EpochFacts, StreamSnapshot
 from registrations.matching.spec import Specs

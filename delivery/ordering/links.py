@@ -40,9 +40,7 @@ def links_of(event: Event, streams: Collection[str]) -> list[str]:
     """
     if event.order == "none":
         return []
-    links = [
-        each for each in event.depends if each not in streams and not each.startswith(_BUNDLE)
-    ]
+    links = [each for each in event.depends if each not in streams and not each.startswith(_BUNDLE)]
     if event.cause:
         links.append(event.cause)
     if event.correlation:

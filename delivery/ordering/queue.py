@@ -291,7 +291,6 @@ class DeliveryQueue:
             progress = self._streams.get(position.stream)
             return progress is not None and position.sequence > progress.read.sequence
         return any(
-            progress.read.segment == position.segment
-            and position.sequence > progress.read.sequence
+            progress.read.segment == position.segment and position.sequence > progress.read.sequence
             for progress in self._streams.values()
         )

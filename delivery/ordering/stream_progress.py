@@ -38,7 +38,9 @@ class StreamProgress:
     def position(self) -> SavedPosition:
         cursor = self.cursor
         acknowledged = self._acknowledged | self.known
-        return SavedPosition(cursor, sorted(each for each in acknowledged if each > cursor.sequence))
+        return SavedPosition(
+            cursor, sorted(each for each in acknowledged if each > cursor.sequence)
+        )
 
     def track(self, tracked: Tracked) -> None:
         self.tracked[tracked.sequence] = tracked

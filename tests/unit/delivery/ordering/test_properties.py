@@ -194,9 +194,11 @@ KEYS: dict[str, Any] = {
     "priority": lambda event: -event.event.priority,
     "validity": lambda event: event.event.expires_at_us or 1 << 62,
     "supplier": supplier_key,
-    "type": lambda event: (["b", "a.x"].index(event.event.type), "")
-    if event.event.type in ("b", "a.x")
-    else (2, event.event.type),
+    "type": lambda event: (
+        (["b", "a.x"].index(event.event.type), "")
+        if event.event.type in ("b", "a.x")
+        else (2, event.event.type)
+    ),
 }
 
 
