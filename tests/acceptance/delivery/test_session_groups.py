@@ -54,7 +54,7 @@ async def test_three_members_get_an_event_that_was_evaluated_once(
         for reader in readers.values():
             assert (await reader.hear_op("changed"))["window"] == 1
         orders.emit("orders", {**EVENT, "destinations": ["tester/two"]})
-        await acknowledge(two, through=1, name="two")
+        await two.say("ack", session="two", stream="orders", sequence=1)
         assert await numbers(two, 1) == [2]
         for name in ("one", "three"):
             await acknowledge(readers[name], through=1, name=name)
