@@ -155,7 +155,7 @@ def change_session(*, actor: Actor, session: Session, fields: Fields) -> Session
     every stream of its registrations.
     """
     _check(session.kind, fields, new=False)
-    group = session.group
+    group: Any = session.group
     if "group" in fields:
         group = _lock_group(actor, session.client_id, fields["group"], session)
     given = {name: fields[name] for name in _FIELDS if name in fields}
