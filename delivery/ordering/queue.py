@@ -1,6 +1,6 @@
 """The queue of one session between the log and its frames: events that were read and matched wait
 here for their place in the session's order, for room in its window, and for their acknowledgement.
-Plain module, without I/O and without a clock.
+Plain module. It has no I/O and no clock.
 
 The caller reads streams and calls `put` or `skip` for what it reads, in order of sequence; `pop`
 gives what to send next. Everything that was put and is not settled (acknowledged or expired) comes
@@ -38,6 +38,9 @@ class QueueLimits(NamedTuple):
     bytes: int = limits.SESSION_QUEUE_BYTES_MAX  # of stored bytes that wait
 
 
+QUEUE_LIMITS = QueueLimits()
+
+
 class QueueMemory:
     """The memory of all events that the process's queues hold for their sessions."""
 
@@ -50,7 +53,7 @@ class DeliveryQueue:
     """
 
     def __init__(
-        self, settings: OrderSettings, window: int, bounds: QueueLimits = QueueLimits()
+        self, settings: OrderSettings, window: int, bounds: QueueLimits = QUEUE_LIMITS
     ) -> None:
         self.window = window  # events that may be delivered and not acknowledged
         self.unacknowledged = 0
@@ -284,8 +287,8 @@ class DeliveryQueue:
                 return ArrivalOrder()
 
     def _is_unread(self, position: NamedPosition) -> bool:
-        """Return whether the session reads the stream of a position and has not come to it. Without a
-        stream only segments that are being read are known.
+        """Return whether the session reads the stream of a position and has not come to it. Without
+        a stream only segments that are being read are known.
         """
         if position.stream:
             progress = self._streams.get(position.stream)

@@ -1,4 +1,4 @@
-"""The orders that let no event wait: arrival, priority, validity and type (RDY-49). Plain module."""
+"""The orders that let no event wait: arrival, priority, validity, type (RDY-49). Plain module."""
 
 from collections import deque
 from collections.abc import Callable

@@ -36,7 +36,7 @@ def settings(order: Any, **options: Any) -> OrderSettings:
 
 
 def drain(queue: DeliveryQueue, now_us: int = NOW_US) -> list[int]:
-    """Pop what is due; return the sequences."""
+    """Take what is due; return the sequences."""
     found = []
     while (held := queue.pop(now_us)) is not None:
         found.append(held.stored.sequence)

@@ -2,6 +2,7 @@
 lost, nothing acknowledged comes again, and nothing leaves the promised order without being counted.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,7 +93,7 @@ class Consumer:
         self.connect()
 
     def _check_position(self, stream: str, sequence: int, acknowledged: list[int]) -> None:
-        """Everything at or before a position that matches was acknowledged or had expired."""
+        """Check that everything that matches up to a position was acknowledged or had expired."""
         for event, matches in self.log[stream][:sequence]:
             done = (stream, event.sequence) in self.acknowledged
             expired = 0 < event.event.expires_at_us <= self.now_us
@@ -216,7 +217,7 @@ def test_nothing_is_lost_repeated_or_out_of_order(
         values = chosen | {"id": id if order == "supplier" else f"e{number}"}
         log[stream].append((stored(len(log[stream]) + 1, **values), matches))
     consumer = Consumer(order, log, QueueLimits(events=events), window)
-    calls = {
+    calls: dict[str, Callable[[Any, Any], object]] = {
         "read": consumer.read,
         "pop": consumer.pop,
         "ack": consumer.acknowledge,
