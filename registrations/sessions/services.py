@@ -32,6 +32,7 @@ from registrations.groups.services import streams_ever, switch
 from registrations.models import GroupStream, RegistrationGroup
 from registrations.scope import Owner
 from registrations.services import lock_owner
+from registrations.sessions import statements as session_statements
 from registrations.sessions.selectors import SESSION_GROUPS, SESSIONS
 
 DELIVERY = ("disconnected", "quality", "order", "order_options", "window")
@@ -76,10 +77,10 @@ class SessionChange:
     def end_registrations(self) -> None:
         """End the registrations and the registration groups, at one barrier."""
         connection = raw_connection()
-        ids = statements.live_of_session(connection, self.owner)
+        ids = session_statements.live_of_session(connection, self.owner)
         self._barrier = statements.new_barrier(connection)
         self._streams.update(statements.end_versions(connection, ids, self._barrier))
-        statements.delete_groups_of_session(connection, self.owner)
+        session_statements.delete_groups_of_session(connection, self.owner)
         if not ids:
             return
         statements.end(connection, ids)
@@ -107,7 +108,7 @@ class SessionChange:
         if self._barrier is not None:
             statements.fill_barrier(connection, self._barrier, self._streams)
         if group is not None and self._barrier is not None:
-            statements.start_cursors_of_member(connection, row.pk, self._barrier)
+            session_statements.start_cursors_of_member(connection, row.pk, self._barrier)
         append_announced(prepared)
 
     def _add(self, streams: Iterable[GroupStream]) -> None:
@@ -174,7 +175,7 @@ def change_session(*, actor: Actor, session: Session, fields: Fields) -> Session
     if root is not None and "suspended" in changed:
         change.suspend(root, streams)
     if moves:
-        statements.end_session_cursors(raw_connection(), session.pk)
+        session_statements.end_session_cursors(raw_connection(), session.pk)
     if joins and group is not None:
         change.join(group)
     change.announce("changed", group=group if joins else None)
@@ -191,7 +192,7 @@ def delete_session(*, actor: Actor, session: Session) -> None:
         change.end_registrations()
     ended = {"deleted_at": TransactionNow(), "group": None, "attachment": None}
     Session.objects.filter(pk=session.pk).update(**ended)
-    statements.delete_cursors(raw_connection(), session.pk)
+    session_statements.delete_cursors(raw_connection(), session.pk)
     change.announce("deleted")
 
 

@@ -14,20 +14,19 @@ GROUPS = "/v1/session-groups"
 REGISTRATIONS = "/v1/registrations"
 
 
-def create(
-    zone: LiveZone, name: str, kind: str, *, key: str = "", through: str = "", **more: Any
-) -> Answer:
-    """Create a session, by default of the client `tester`."""
-    body = {"name": name, "kind": kind, **more}
-    return call(zone, "POST", SESSIONS, body, key=key, through=through)
+def create(zone: LiveZone, name: str, kind: str, **more: Any) -> Answer:
+    """Create a session, by default of the client `tester`; `more` has its settings, and as for
+    `call` the `key` and the session that the request acts `through`.
+    """
+    by = {name: more.pop(name, "") for name in ("key", "through")}
+    return call(zone, "POST", SESSIONS, {"name": name, "kind": kind, **more}, **by)
 
 
-def call(
-    zone: LiveZone, method: str, path: str, body: Any = None, *, key: str = "", through: str = ""
-) -> Answer:
-    """Send a request through a session ("": through none)."""
+def call(zone: LiveZone, method: str, path: str, body: Any = None, **by: str) -> Answer:
+    """Send a request; `by` has the `key`, and the session that it acts `through`."""
+    through = by.get("through", "")
     headers = {"EventHub-Session": through} if through else {}
-    return zone.hub.call(method, path, body, key=key or zone.admin, headers=headers)
+    return zone.hub.call(method, path, body, key=by.get("key") or zone.admin, headers=headers)
 
 
 def made(answer: Answer) -> dict[str, Any]:
