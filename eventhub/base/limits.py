@@ -391,7 +391,6 @@ SESSION_SUPPLIES_MAX = 100  # declared types of a supplier; each emitted event i
 SESSION_WINDOW_DEFAULT = 100  # unacknowledged events of a session: a second's work of a consumer
 SESSION_WINDOW_MAX = 10_000  # likewise; each is in the memory of a process until it is acknowledged
 SESSION_ORDER_NAMES_MAX = 100  # types, or suppliers, in the options of an order
-SESSION_DELAY_MS_MAX = 60_000  # by which an order may hold an event back
 SESSIONS_CACHED_MAX = 10_000  # by the authorizer; some 5 MB
 
 # --- applications ---
@@ -755,6 +754,17 @@ RELAY_BATCH_EVENTS = 100  # emitted in one request of a relay, of up to 1 MiB; a
 RELAY_RETRY_S = 3_600.0  # a relay waits this long for an unavailable hub, then exits with a status
 CONSUMER_ATTEMPTS = 3  # of a program or receiver, before an event counts as failed
 OUTBOX_HELD_S = 30.0  # after a refusal that an operator may end: a key, a grant, a stream
+
+# --- orders of delivery ---
+# events of one session that its cursor has not passed; one can be overtaken by at most so many
+SESSION_QUEUE_EVENTS_MAX = 10_000
+SESSION_QUEUE_BYTES_MAX = 16 * 1024 * 1024  # in memory, of events that one session has still to get
+SESSION_QUEUES_BYTES_TOTAL_MAX = 128 * 1024 * 1024  # of all sessions of a process; beyond it ...
+SESSION_QUEUE_SCARCE_BYTES_MAX = 128 * 1024  # ... each may hold so many
+ORDER_OCCUR_DELAY_MS_DEFAULT = 1_000  # of a timestamp order that states none
+ORDER_HOLD_MS_DEFAULT = 1_000  # likewise of a causal order
+ORDER_HOLD_MS_MAX = 60_000  # for which any order may hold an event
+ORDER_NAMES_MAX = 20_000  # ids, producers or types that an order remembers; the oldest go first
 
 # --- listening ---
 TIME_CHARS_MAX = 40  # a start given as a time; RFC 3339 with a fraction takes 35

@@ -57,13 +57,13 @@ class OrderOptionsSerializer(Serializer):
     occur_delay_ms = WholeField(
         required=False,
         min_value=0,
-        max_value=limits.SESSION_DELAY_MS_MAX,
+        max_value=limits.ORDER_HOLD_MS_MAX,
         help_text="Of `timestamp`: how much later an event with an earlier timestamp may arrive.",
     )
     hold_ms = WholeField(
         required=False,
         min_value=0,
-        max_value=limits.SESSION_DELAY_MS_MAX,
+        max_value=limits.ORDER_HOLD_MS_MAX,
         help_text="How long an event is held for those that come before it, at most.",
     )
     types = serializers.ListField(
