@@ -31,8 +31,7 @@ async def lowest_needed_sequences(connection: Connection) -> dict[int, int]:
     """Return each stream's lowest sequence not matched for callbacks, not yet fully fanned out, or
     not acknowledged by a reliable session.
     """
-    values = {"retained_s": limits.SESSION_CURSOR_RETAINED_S}
-    rows = await fetch_all(connection, _Needed, SQL["needed"], values)
+    rows = await fetch_all(connection, _Needed, SQL["needed"])
     return {row.stream_id: row.sequence for row in rows}
 
 

@@ -9,6 +9,7 @@ import psycopg
 from eventhub.eventlog.system import Announcement
 from eventhub.postgresql.rows import scalars
 from registrations import statements
+from registrations.sessions import statements as session_statements
 
 
 def end_client(
@@ -21,7 +22,7 @@ def end_client(
     if statements.lock_owner(connection, client_id) is None:
         return []
     announcements: list[Announcement] = []
-    sessions = statements.end_sessions(connection, client_id)
+    sessions = session_statements.end_sessions(connection, client_id)
     for kind, count in (("session", sessions.sessions), ("session_group", sessions.session_groups)):
         if count:
             attributes = {"client": client, kind: None, f"{kind}s": count, "barrier": None}

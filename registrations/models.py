@@ -29,21 +29,22 @@ from django.db.models import (
 from eventhub.access.models import Client, Zone
 from eventhub.base import limits
 from eventhub.eventlog.models import NEVER, Segment, Stream
-from eventhub.postgresql.tables import CurrentXid, JsonTextField, Reference, TableStorage, Xid8Field
+from eventhub.postgresql.tables import (
+    CurrentXid,
+    JsonTextField,
+    LiveManager,
+    Reference,
+    TableStorage,
+    Xid8Field,
+)
 from eventhub.sessions.models import Session, SessionGroup
 
 LIVE = Q(deleted_at__isnull=True)
 CURRENT = Q(until_barrier__isnull=True)
 ENDED = Q(until_barrier__isnull=False)
+OF_SESSION = Q(session__isnull=False)
+OF_GROUP = Q(session_group__isnull=False)
 ORDERED_BY_KEY = Q(ordered=True) & ~Q(order_by="")
-
-
-class LiveManager(models.Manager):
-    """Manager of rows that are deleted by setting `deleted_at`."""
-
-    def live(self) -> models.QuerySet:
-        """Return the rows that are not deleted."""
-        return self.filter(LIVE)
 
 
 class RegistrationOwner(models.Model):
@@ -407,12 +408,8 @@ class Barrier(models.Model):
 
 
 class RegistrationGroup(models.Model):
-    """Registrations that are suspended and resumed together. Suspending or resuming locks the row;
-    creating or changing a registration of the group locks it and its parent FOR SHARE.
-
-    Each consumer session and session group has a root group, which the API does not show. It is the
-    parent of the groups that belong to the session; a suspension of the parent covers the
-    registrations of its children. Registrations of the session without a group are in the root.
+    """Registrations that are suspended and resumed together, also with their parent. Suspending or
+    resuming locks the row; creating or changing a registration locks it and its parent FOR SHARE.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -422,10 +419,8 @@ class RegistrationGroup(models.Model):
     registrations = IntegerField(
         db_default=0, db_comment="live ones in the group; updated with each barrier"
     )
-    session = Reference(Session, null=True, db_comment="the session that it belongs to, if any")
-    session_group = Reference(
-        SessionGroup, null=True, db_comment="the session group that it belongs to, if any"
-    )
+    session = Reference(Session, null=True, db_comment="the session that it belongs to")
+    session_group = Reference(SessionGroup, null=True, db_comment="or the session group")
     root = BooleanField(
         db_default=False, db_comment="it holds all registrations of its session or session group"
     )
@@ -445,12 +440,8 @@ class RegistrationGroup(models.Model):
         )
         indexes = (
             Index(fields=["zone", "id"], condition=LIVE, name="groups_by_zone"),
-            Index(fields=["session"], condition=Q(session__isnull=False), name="groups_by_session"),
-            Index(
-                fields=["session_group"],
-                condition=Q(session_group__isnull=False),
-                name="groups_by_session_group",
-            ),
+            Index(fields=["session"], condition=OF_SESSION, name="groups_by_session"),
+            Index(fields=["session_group"], condition=OF_GROUP, name="groups_by_session_group"),
             Index(fields=["parent"], condition=Q(parent__isnull=False), name="groups_by_parent"),
         )
 
@@ -521,11 +512,7 @@ class Registration(models.Model):
     session = Reference(
         Session, null=True, db_comment="the consumer session that it belongs to; immutable"
     )
-    session_group = Reference(
-        SessionGroup,
-        null=True,
-        db_comment="the session group that it belongs to, if not to a session; immutable",
-    )
+    session_group = Reference(SessionGroup, null=True, db_comment="or the session group")
     created_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
 
@@ -551,12 +538,12 @@ class Registration(models.Model):
             ),
             Index(
                 fields=["session", "id"],
-                condition=LIVE & Q(session__isnull=False),
+                condition=LIVE & OF_SESSION,
                 name="registrations_by_session",
             ),
             Index(
                 fields=["session_group", "id"],
-                condition=LIVE & Q(session_group__isnull=False),
+                condition=LIVE & OF_GROUP,
                 name="registrations_by_session_group",
             ),
         )

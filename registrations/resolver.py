@@ -26,10 +26,15 @@ from registrations.errors import (
 )
 from registrations.filter_source import FilterSource, changed_filter, same_filter, stored_filter
 from registrations.requests import NewRegistration, RegistrationChange
+from registrations.sessions.statements import (
+    NamedSession,
+    lock_session_groups,
+    require_consumer,
+    sessions_by_name,
+)
 from registrations.statements import (
     OF_CLIENT,
     LockedGroup,
-    NamedSession,
     RegistrationDefinition,
     RegistrationRow,
     RegistrationStream,
@@ -97,9 +102,9 @@ class Resolver:
         session_groups = {name for item in new if (name := item.session_group) is not None}
         connection, client_id = raw_connection(), self._client_id
         if sessions:
-            self._sessions |= statements.sessions_by_name(connection, client_id, sessions)
+            self._sessions |= sessions_by_name(connection, client_id, sessions)
         if session_groups:
-            locked = statements.lock_session_groups(connection, client_id, session_groups)
+            locked = lock_session_groups(connection, client_id, session_groups)
             self._session_groups |= locked
         found = (*self._sessions.values(), *self._session_groups.values())
         return {one.root_id for one in found if one.root_id is not None}
@@ -127,7 +132,7 @@ class Resolver:
             return None
         if name not in self._sessions:
             raise UnknownSession(field="session", session=name)
-        return statements.require_consumer(self._sessions[name])
+        return require_consumer(self._sessions[name])
 
     def missing_urls(self, urls: Iterable[str | None]) -> list[str]:
         """Return the URLs that no endpoint has, each once."""

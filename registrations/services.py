@@ -26,6 +26,7 @@ from registrations.representation import represent
 from registrations.requests import NewRegistration, RegistrationChange
 from registrations.resolver import Resolver, is_same_definition
 from registrations.scope import Owner, scope
+from registrations.sessions import statements as session_statements
 from registrations.statements import (
     OF_CLIENT,
     RegistrationDefinition,
@@ -97,7 +98,7 @@ class ChangePlan:
         prepared = prepare(zone=self.actor.zone, announcements=self.announcements)
         vector = statements.fill_barrier(raw_connection(), self._barrier, self._streams)
         if self._starts_cursors:
-            statements.start_cursors(raw_connection(), self._barrier)
+            session_statements.start_cursors(raw_connection(), self._barrier)
         return vector, append_announced(prepared)[-1].sequence
 
     def _add(

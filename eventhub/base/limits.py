@@ -390,12 +390,7 @@ SESSION_GROUP_MEMBERS_MAX = 100  # a new registration of the group adds a cursor
 SESSION_SUPPLIES_MAX = 100  # declared types of a supplier; each emitted event is compared to them
 SESSION_WINDOW_DEFAULT = 100  # unacknowledged events of a session: a second's work of a consumer
 SESSION_WINDOW_MAX = 10_000  # likewise; each is in the memory of a process until it is acknowledged
-# for which the cursor of a session that is not connected retains events: an abandoned one must not
-# fill the disk
-SESSION_CURSOR_RETAINED_S = 7 * 24 * 3_600
-SESSION_ACKNOWLEDGED_MAX = 10_000  # acknowledged events above a cursor: 80 KB in one row
 SESSION_ORDER_NAMES_MAX = 100  # types, or suppliers, in the options of an order
-SESSION_DELAY_MS_MAX = 60_000  # by which an order may hold an event back
 SESSIONS_CACHED_MAX = 10_000  # by the authorizer; some 5 MB
 
 # --- delivery to sessions ---

@@ -28,19 +28,11 @@ from django.db.models import (
 from eventhub.access.models import Client, Zone
 from eventhub.base import limits
 from eventhub.eventlog.models import Stream
-from eventhub.postgresql.tables import Reference, TableStorage
+from eventhub.postgresql.tables import LiveManager, Reference, TableStorage
 
 LIVE = Q(deleted_at__isnull=True)
 EMPTY_OBJECT = Value({}, JSONField())
 EMPTY_LIST = Value([], JSONField())
-
-
-class LiveManager(models.Manager):
-    """Manager of rows that are deleted by setting `deleted_at`."""
-
-    def live(self) -> models.QuerySet:
-        """Return the rows that are not deleted."""
-        return self.filter(LIVE)
 
 
 class Kind(models.TextChoices):

@@ -20,13 +20,12 @@ from registrations.endpoints.services import lock_client
 from registrations.errors import GroupExists, GroupInUse, UnknownSessionGroup
 from registrations.models import CURRENT, GroupStream, RegistrationGroup, Suspension
 from registrations.scope import Owner
-from registrations.statements import (
-    fill_barrier,
+from registrations.sessions.statements import (
     lock_session_groups,
-    new_barrier,
     require_consumer,
     sessions_by_name,
 )
+from registrations.statements import fill_barrier, new_barrier
 
 # With the fields of the API, without the roots of sessions; `suspended`: there is a suspension
 # without an end.

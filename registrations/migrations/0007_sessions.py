@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
             model_name="registration",
             name="session_group",
             field=eventhub.postgresql.tables.Reference(
-                db_comment="the session group that it belongs to, if not to a session; immutable",
+                db_comment="or the session group",
                 null=True,
                 to="hub_sessions.sessiongroup",
             ),
@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
             model_name="registrationgroup",
             name="session",
             field=eventhub.postgresql.tables.Reference(
-                db_comment="the session that it belongs to, if any",
+                db_comment="the session that it belongs to",
                 null=True,
                 to="hub_sessions.session",
             ),
@@ -63,7 +63,7 @@ class Migration(migrations.Migration):
             model_name="registrationgroup",
             name="session_group",
             field=eventhub.postgresql.tables.Reference(
-                db_comment="the session group that it belongs to, if any",
+                db_comment="or the session group",
                 null=True,
                 to="hub_sessions.sessiongroup",
             ),

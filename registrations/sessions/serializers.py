@@ -57,13 +57,13 @@ class OrderOptionsSerializer(Serializer):
     occur_delay_ms = WholeField(
         required=False,
         min_value=0,
-        max_value=limits.SESSION_DELAY_MS_MAX,
+        max_value=limits.ORDER_HOLD_MS_MAX,
         help_text="Of `timestamp`: how much later an event with an earlier timestamp may arrive.",
     )
     hold_ms = WholeField(
         required=False,
         min_value=0,
-        max_value=limits.SESSION_DELAY_MS_MAX,
+        max_value=limits.ORDER_HOLD_MS_MAX,
         help_text="How long an event is held for those that come before it, at most.",
     )
     types = serializers.ListField(
@@ -80,7 +80,7 @@ class OrderOptionsSerializer(Serializer):
     )
 
 
-class DeliverySerializer(Serializer):
+class SessionDeliverySerializer(Serializer):
     """The settings of delivery that apply to a session."""
 
     disconnected = FlagField(help_text=_DISCONNECTED)
@@ -153,7 +153,7 @@ class SessionSerializer(ChangedSerializer, AnswerSerializer):
     supplies = SuppliedTypeSerializer(many=True)
     suspended = serializers.BooleanField(help_text=_SUSPENDED)
     order_options = OrderOptionsSerializer()
-    delivery = DeliverySerializer(
+    delivery = SessionDeliverySerializer(
         allow_null=True,
         help_text="The settings of delivery that apply: of a member those of its group. Null unless"
         " it is a consumer session.",

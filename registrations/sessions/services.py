@@ -32,6 +32,7 @@ from registrations.groups.services import streams_ever, switch
 from registrations.models import GroupStream, RegistrationGroup
 from registrations.scope import Owner
 from registrations.services import lock_owner
+from registrations.sessions import statements as session_statements
 from registrations.sessions.selectors import SESSION_GROUPS, SESSIONS
 
 DELIVERY = ("disconnected", "quality", "order", "order_options", "window")
@@ -76,10 +77,10 @@ class SessionChange:
     def end_registrations(self) -> None:
         """End the registrations and the registration groups, at one barrier."""
         connection = raw_connection()
-        ids = statements.live_of_session(connection, self.owner)
+        ids = session_statements.live_of_session(connection, self.owner)
         self._barrier = statements.new_barrier(connection)
         self._streams.update(statements.end_versions(connection, ids, self._barrier))
-        statements.delete_groups_of_session(connection, self.owner)
+        session_statements.delete_groups_of_session(connection, self.owner)
         if not ids:
             return
         statements.end(connection, ids)
@@ -107,7 +108,7 @@ class SessionChange:
         if self._barrier is not None:
             statements.fill_barrier(connection, self._barrier, self._streams)
         if group is not None and self._barrier is not None:
-            statements.start_cursors_of_member(connection, row.pk, self._barrier)
+            session_statements.start_cursors_of_member(connection, row.pk, self._barrier)
         append_announced(prepared)
 
     def _add(self, streams: Iterable[GroupStream]) -> None:
@@ -151,8 +152,8 @@ def create_session(*, actor: Actor, owner: Owner, fields: Fields) -> Session:
 
 def change_session(*, actor: Actor, session: Session, fields: Fields) -> Session:
     """Change a session whose client is locked (RDY-05, RDY-06, RDY-08). Repeating it changes
-    nothing. Raises UnknownSessionGroup, InvalidField, and Forbidden unless the actor may listen to
-    every stream of its registrations.
+    nothing. Raises UnknownSessionGroup, InvalidField, and for another `suspended` Forbidden unless
+    the actor may listen to every stream of its registrations.
     """
     _check(session.kind, fields, new=False)
     group: Any = session.group
@@ -166,15 +167,13 @@ def change_session(*, actor: Actor, session: Session, fields: Fields) -> Session
     if not changed and not moves:
         return session
     change = SessionChange(actor, session, session.client_name)
-    root = _root_of(_owner_of(session)) if session.kind == Kind.CONSUMER else None
-    streams = _listened(actor, root)
     _assign(session, changed)
     session.group_id = group_id
     session.save(update_fields=[*changed, *(["group"] if moves else [])])
-    if root is not None and "suspended" in changed:
-        change.suspend(root, streams)
+    if session.kind == Kind.CONSUMER and "suspended" in changed:
+        change.suspend(*_listened(actor, change.owner))
     if moves:
-        statements.end_session_cursors(raw_connection(), session.pk)
+        session_statements.end_session_cursors(raw_connection(), session.pk)
     if joins and group is not None:
         change.join(group)
     change.announce("changed", group=group if joins else None)
@@ -187,11 +186,11 @@ def delete_session(*, actor: Actor, session: Session) -> None:
     """
     change = SessionChange(actor, session, session.client_name)
     if session.kind == Kind.CONSUMER:
-        _listened(actor, _root_of(change.owner))
+        _listened(actor, change.owner)
         change.end_registrations()
     ended = {"deleted_at": TransactionNow(), "group": None, "attachment": None}
     Session.objects.filter(pk=session.pk).update(**ended)
-    statements.delete_cursors(raw_connection(), session.pk)
+    session_statements.delete_cursors(raw_connection(), session.pk)
     change.announce("deleted")
 
 
@@ -222,12 +221,10 @@ def change_session_group(*, actor: Actor, group: SessionGroup, fields: Fields) -
     if not changed:
         return group
     change = SessionChange(actor, group, group.client_name)
-    root = _root_of(change.owner)
-    streams = _listened(actor, root)
     _assign(group, changed)
     group.save(update_fields=[*changed])
     if "suspended" in changed:
-        change.suspend(root, streams)
+        change.suspend(*_listened(actor, change.owner))
     change.announce("changed")
     return SESSION_GROUPS.get(pk=group.pk)
 
@@ -240,7 +237,7 @@ def delete_session_group(*, actor: Actor, group: SessionGroup) -> None:
     if Session.objects.live().filter(group=group.pk).exists():
         raise SessionGroupInUse(field="session_group")
     change = SessionChange(actor, group, group.client_name)
-    _listened(actor, _root_of(change.owner))
+    _listened(actor, change.owner)
     change.end_registrations()
     SessionGroup.objects.filter(pk=group.pk).update(deleted_at=TransactionNow())
     change.announce("deleted")
@@ -332,17 +329,16 @@ def _root_of(owner: SessionOwner) -> RegistrationGroup:
     return roots.select_for_update().get()
 
 
-def _listened(actor: Actor, root: RegistrationGroup | None) -> list[GroupStream]:
-    """Return the streams of the registrations below a root. Raises Forbidden unless the actor may
-    listen to each that has live ones.
+def _listened(actor: Actor, owner: SessionOwner) -> tuple[RegistrationGroup, list[GroupStream]]:
+    """Return the root of a session, locked, and the streams of its registrations. Raises Forbidden
+    unless the actor may listen to each that has live ones.
     """
-    if root is None:
-        return []
+    root = _root_of(owner)
     streams = [*streams_ever(root.pk)]
     for each in streams:
         if each.registrations:
             actor.beside_session().require_listen(each.stream.name)
-    return streams
+    return root, streams
 
 
 def _announced(row: Session | SessionGroup) -> dict[str, Any]:

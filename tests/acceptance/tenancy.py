@@ -276,6 +276,7 @@ class Tenants:
             each.create_stream("plain")
         zone.define_channel(f"{NAME}-channel", 0)
         self._interest(sink)
+        self._sessions()
 
     def _interest(self, sink: Sink) -> None:
         zone, key = self.zone, self.owner
@@ -291,16 +292,8 @@ class Tenants:
         ask("PUT", f"/v1/application-groups/{NAME}-tills", group)
         endpoint = zone.endpoint(sink.url(f"/{SECRET}/{zone.name}"), key=key)["id"]
         group = ask("POST", "/v1/registration-groups", {"name": f"{NAME}-group"})
-        session = {"name": f"{NAME}-session", "kind": "consumer"}
-        session = ask("POST", "/v1/sessions", session)
-        team = ask("POST", "/v1/session-groups", {"name": f"{NAME}-team"})
         body = {"streams": [NAME], "endpoint": endpoint, "attributes": {"code": SECRET}}
         [made] = zone.register({**body, "group": f"{NAME}-group"}, key=key)
-        zone.register(
-            {"streams": [NAME], "session": session["name"]},
-            {"streams": [NAME], "session_group": team["name"]},
-            key=key,
-        )
         event = {"domain": NAME, "type": "order.placed", "attributes": {"code": SECRET}}
         for state_key in ("sku-7", "sku-7", f"{SECRET}-key"):
             assert zone.emit(NAME, {**event, "key": state_key}, key=key).status == 200
@@ -325,10 +318,6 @@ class Tenants:
             "<registration>": made["id"],
             "<group>": group["id"],
             "<groupname>": f"{NAME}-group",
-            "<session>": session["id"],
-            "<sessionname>": f"{NAME}-session",
-            "<sessiongroup>": team["id"],
-            "<sessiongroupname>": f"{NAME}-team",
             "<delivery>": delivered[0]["id"],
             "<replay>": replay["id"],
             "<segment>": page["items"][0]["uuid"],
@@ -339,6 +328,21 @@ class Tenants:
             "<run>": run["id"],
             "<zone>": zone.name,
         }
+
+    def _sessions(self) -> None:
+        """Create a session and a session group, each with a registration."""
+        self.marks |= {"<sessionname>": f"{NAME}-session", "<sessiongroupname>": f"{NAME}-team"}
+        for mark, path, body in (
+            ("session", "/v1/sessions", {"name": f"{NAME}-session", "kind": "consumer"}),
+            ("sessiongroup", "/v1/session-groups", {"name": f"{NAME}-team"}),
+        ):
+            made = _made(self.hub.call("POST", path, body, key=self.owner))
+            self.marks[f"<{mark}>"] = made["id"]
+        self.zone.register(
+            {"streams": [NAME], "session": f"{NAME}-session"},
+            {"streams": [NAME], "session_group": f"{NAME}-team"},
+            key=self.owner,
+        )
 
     def send(self, row: Row, who: str, *, zone: str = "") -> Answer:
         """Return the row's request by one of `keys`, by the `owner`, or by the `operator`."""

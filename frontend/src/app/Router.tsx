@@ -23,6 +23,7 @@ const pages = [
   { path: "jobs/:job", lazy: async () => ({ Component: (await import("../pages/JobPage")).JobPage }) },
   { path: "jobs/:job/:run", lazy: async () => ({ Component: (await import("../pages/RunPage")).RunPage }) },
   { path: "filters", lazy: async () => ({ Component: (await import("../pages/FilterPage")).FilterPage }) },
+  { path: "sessions", lazy: async () => ({ Component: (await import("../pages/SessionsPage")).SessionsPage }) },
   { path: "groups", lazy: async () => ({ Component: (await import("../pages/GroupsPage")).GroupsPage }) },
   {
     path: "registrations",

@@ -1,0 +1,45 @@
+import { Textarea } from "@mantine/core";
+
+import { errorAt, Problem } from "../../api/problem";
+import type { SuppliedType } from "./sessions";
+
+interface Props {
+  value: string;
+  error: unknown;
+  onChange: (value: string) => void;
+}
+
+/** The declared types of a supplier session, one `domain::type` a line. */
+export function SuppliesInput({ value, error, onChange }: Props) {
+  return (
+    <Textarea
+      label="Supplies"
+      description="The types that it emits, one on each line: domain::type, domain::Mail.* or domain::*."
+      placeholder="shop::order.placed"
+      autosize
+      minRows={2}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+      error={errorAt(error, "supplies") ?? typeError(error)}
+    />
+  );
+}
+
+export function suppliesOf(text: string): SuppliedType[] {
+  const lines = text.split("\n").map((line) => line.trim());
+  return lines
+    .filter((line) => line !== "")
+    .map((line) => {
+      const [domain, type] = line.includes("::") ? [line.slice(0, line.indexOf("::")), line.slice(line.indexOf("::") + 2)] : ["", line];
+      return { domain, type };
+    });
+}
+
+export function suppliesText(supplies: readonly SuppliedType[]): string {
+  return supplies.map(({ domain, type }) => `${domain}::${type}`).join("\n");
+}
+
+/** The error of one of the types, whose position has its index. */
+function typeError(error: unknown): string | undefined {
+  return error instanceof Problem && error.field?.startsWith("supplies.") === true ? error.message : undefined;
+}
