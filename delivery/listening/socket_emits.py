@@ -3,6 +3,7 @@
 from typing import Any
 
 from delivery.listening.messages import EmitMessage
+from eventhub.access import roles
 from eventhub.access.principal import Principal
 from eventhub.access.sessions import UnknownSession, WrongSessionKind
 from eventhub.base import limits
@@ -26,6 +27,8 @@ class SocketEmits:
         answers.
         """
         authorizer = self._services.authorizer
+        if principal.is_operator:
+            roles.require(principal.role, roles.OPERATOR)
         if message.session is not None:
             principal = await self._through(principal, message.session)
         require_emit(principal, message.stream)
