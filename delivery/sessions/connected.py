@@ -60,6 +60,7 @@ class ConnectedSession:
         self._has_own_window = False  # set for this connection
         self._timer: asyncio.TimerHandle | None = None
         self._saved_s = 0.0
+        self._renewed_s = monotonic()  # when all positions were saved, or read
 
     @classmethod
     def new(cls, settings: SessionSettings, waker: asyncio.Event) -> "ConnectedSession":
@@ -146,12 +147,16 @@ class ConnectedSession:
         return frames
 
     def take_positions(self, *, unchanged: bool = False) -> list[PositionToSave]:
-        """Return the positions that changed since the last call, or all of them; of a best-effort
-        session none.
+        """Return the positions that changed since the last call, or all of them, as now and then:
+        retention counts from when they were saved. A best-effort session has none.
         """
         if not self.reliable:
             return []
         self._saved_s = monotonic()
+        if self._saved_s >= self._renewed_s + limits.SESSION_POSITIONS_RENEW_S:
+            unchanged = True
+        if unchanged:
+            self._renewed_s = self._saved_s
         changed = self.queue.take_changes()
         id, attachment = self.settings.id, self.attachment
         return [

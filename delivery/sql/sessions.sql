@@ -15,7 +15,8 @@ UPDATE sessions SET attachment = %(attachment)s, attached_process = %(process)s,
 RETURNING id
 
 -- name: detach
-UPDATE sessions s SET attachment = NULL, attached_process = NULL, attached_at = NULL
+-- `attached_at` remains: retention counts from it.
+UPDATE sessions s SET attachment = NULL, attached_process = NULL
   FROM unnest(%(sessions)s::bigint[], %(attachments)s::uuid[]) AS g (session_id, attachment)
  WHERE s.id = g.session_id AND s.attachment = g.attachment
 

@@ -405,6 +405,7 @@ SESSION_STREAMS_MAX = 1_000  # of one connected session; a ring's slots take 64 
 SESSION_MATCHES_REMEMBERED = 1_024  # results of a group in a stream, while members are near
 SESSION_POSITIONS_WRITE_S = 0.2  # between saves, unless an answer waits for one
 SESSION_POSITIONS_INTERVAL_S = 5.0  # between saves of a session without acknowledgements
+SESSION_POSITIONS_RENEW_S = 6 * 3600.0  # between saves of unchanged ones: retention counts days
 SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
 SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
 SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
