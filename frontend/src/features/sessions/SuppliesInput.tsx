@@ -1,6 +1,6 @@
 import { Textarea } from "@mantine/core";
 
-import { errorAt, Problem } from "../../api/problem";
+import { errorAt } from "../../api/problem";
 import type { SuppliedType } from "./sessions";
 
 interface Props {
@@ -20,7 +20,7 @@ export function SuppliesInput({ value, error, onChange }: Props) {
       minRows={2}
       value={value}
       onChange={(event) => onChange(event.currentTarget.value)}
-      error={errorAt(error, "supplies") ?? typeError(error)}
+      error={errorAt(error, "supplies")}
     />
   );
 }
@@ -30,16 +30,11 @@ export function suppliesOf(text: string): SuppliedType[] {
   return lines
     .filter((line) => line !== "")
     .map((line) => {
-      const [domain, type] = line.includes("::") ? [line.slice(0, line.indexOf("::")), line.slice(line.indexOf("::") + 2)] : ["", line];
-      return { domain, type };
+      const at = line.indexOf("::");
+      return at < 0 ? { domain: "", type: line } : { domain: line.slice(0, at), type: line.slice(at + 2) };
     });
 }
 
 export function suppliesText(supplies: readonly SuppliedType[]): string {
   return supplies.map(({ domain, type }) => `${domain}::${type}`).join("\n");
-}
-
-/** The error of one of the types, whose position has its index. */
-function typeError(error: unknown): string | undefined {
-  return error instanceof Problem && error.field?.startsWith("supplies.") === true ? error.message : undefined;
 }
