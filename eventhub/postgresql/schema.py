@@ -24,6 +24,7 @@ APPS = {
     "applications": "eventhub/applications",
     "delivery": "delivery",
     "eventlog": "eventhub/eventlog",
+    "hub_sessions": "eventhub/sessions",
     "jobs": "sparkjobs/runs",
     "registrations": "registrations",
     "types": "eventhub/types",

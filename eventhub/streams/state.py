@@ -106,6 +106,8 @@ def put_key(
             "Omit `id`: putting a state is idempotent. Only emits use the id of an event.",
             field="id",
         )
+    if actor.session is not None:
+        actor.session.require_supplied(event.domain, event.type)
     if event.tombstone or event.key not in ("", _valid(key)):
         raise InvalidField("The event must be the state of the key in the path.", field="key")
     event.key = key
@@ -139,7 +141,7 @@ def _require_kept(actor: Actor, possible: PossibleCopy) -> None:
     """Raise ImmutableProperty if the event is a copy that changes an immutable property."""
 
     def may_see(stream: str, event: Event) -> bool:
-        return actor.may_listen(stream) and is_shown(event, actor.principal)
+        return actor.beside_session().may_listen(stream) and is_shown(event, actor.principal)
 
     found = find_originals_now(raw_connection(), actor.zone_id, [possible.as_copy()])
     try:
@@ -159,6 +161,8 @@ def delete_key(*, actor: Actor, stream: str, key: str, expected: int | None) -> 
         if found is None:
             raise UnknownKey(field="key")
         tombstone = _tombstone(found, client)
+        if actor.session is not None:
+            actor.session.require_supplied(tombstone.domain, tombstone.type)
         payload = protobuf_codec.encode(tombstone)
         draft = Draft(row.id, tombstone.mask, payload, key=key, tombstone=True)
         _append(draft._replace(expected=expected))

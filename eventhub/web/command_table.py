@@ -59,6 +59,8 @@ GROUPS = {
     "registrations": "Registrations (subscriptions): create, change, explain and end them.",
     "registrations bulk": "Many registrations: create, change and end them in one request.",
     "replays": "Replay runs, which send events again: preview, start, pause and cancel them.",
+    "session-groups": "Groups of consumer sessions: create, change and delete them.",
+    "sessions": "Admin, supplier and consumer sessions: create, change and delete them.",
     "storage": "The storage in use, and the quota of the hub.",
     "streams": "Streams: create, change and delete them.",
     "streams closure": "The closure of a stream: which events match an interest.",

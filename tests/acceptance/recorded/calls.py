@@ -9,6 +9,7 @@ from tests.acceptance.recorded import (
     hot,
     interest,
     recovery,
+    sessions,
     streams,
     wrong,
 )
@@ -18,6 +19,7 @@ CALLS = [
     *access.CALLS,
     *streams.CALLS,
     *endpoints.CALLS,
+    *sessions.CALLS,
     *interest.CALLS,
     *delivered.CALLS,
     *every.calls(),

@@ -23,6 +23,8 @@ PARAMETERS = {
     "registration": "<registration>",
     "endpoint": "<endpoint>",
     "group": "<group>",
+    "session": "<session>",
+    "session_group": "<sessiongroup>",
     "application": "till",
     "application_group": "tills",
     "secret": "<previous>",
