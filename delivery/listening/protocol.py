@@ -160,14 +160,17 @@ class ListenerState:
         form: FrameFormat[T],
         matched: MatchedRegistrations = NOTHING_MATCHED,
         latest: str = "",
+        disorder: str = "",
     ) -> T:
         """Return the frame of a matching event. It names the registrations that matched, the
-        variables that they bind, and the latest version of the event's type if that is newer
-        (FOX-20).
+        variables that they bind, the latest version of the event's type if that is newer (FOX-20),
+        and why it is out of a session's order, if it is.
         """
         liveness = "live" if stored.sequence > self.started_head else self.missed
         last, (ids, variables) = self.last_reported, matched
         subject = self.subject_json
+        if disorder:
+            subject = f'{subject}"out_of_order":"{disorder}",'
         header = EventHeader(subject, last, liveness, ids, latest, self.signature, variables)
         frame = form.event(header, stored)
         self.last_reported = stored.sequence

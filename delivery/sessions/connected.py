@@ -285,7 +285,7 @@ class SessionReader(StreamListener):
         types = self._services.types.evolved(self.info.zone_id)
         latest = types.newest_for(stored.event) if types else ""
         shaped = self._matcher.shaped(stored, matched.ids)
-        return self.state.event(shaped, form, matched, latest)
+        return self.state.event(shaped, form, matched, latest, held.disorder)
 
     async def close(self) -> None:
         """Release everything, and remove the stream from the session: what is not acknowledged

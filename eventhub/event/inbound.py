@@ -257,12 +257,7 @@ def _add_given(fields: dict[str, Any], event: EventIn) -> None:
     if event.environment:
         environment = check_json(event.environment, "environment", limits.ENVIRONMENT_BYTES_MAX)
         fields["environment"] = environment
-    if event.expires_at is not None:
-        fields["expires_at_us"] = _microseconds(event.expires_at, "expires_at")
-    if event.expires_in_ms is not None:
-        fields["expires_at_us"] = _end_of(event, event.expires_in_ms)
-    if event.time is not None:
-        fields["time_us"] = _microseconds(event.time, "time")
+    _add_times(fields, event)
     if event.security_level != "med":
         fields["security_level"] = event.security_level.upper()
     if event.tombstone and not event.key:
@@ -271,12 +266,16 @@ def _add_given(fields: dict[str, Any], event: EventIn) -> None:
         raise errors.MissingField("A `bundle_number` counts within its `bundle`.", field="bundle")
 
 
-def _end_of(event: EventIn, lifetime_ms: int) -> int:
-    """Return when an event that states how long it lives expires, by the hub's clock (RDY-50)."""
+def _add_times(fields: dict[str, Any], event: EventIn) -> None:
+    if event.time is not None:
+        fields["time_us"] = _microseconds(event.time, "time")
     if event.expires_at is not None:
-        message = "Give `expires_at` or `expires_in_ms`, not both."
-        raise errors.InvalidField(message, field="expires_in_ms")
-    return SystemClock().now_us() + lifetime_ms * 1_000
+        fields["expires_at_us"] = _microseconds(event.expires_at, "expires_at")
+    if event.expires_in_ms is not None:  # by the hub's clock (RDY-50)
+        if event.expires_at is not None:
+            message = "Give `expires_at` or `expires_in_ms`, not both."
+            raise errors.InvalidField(message, field="expires_in_ms")
+        fields["expires_at_us"] = SystemClock().now_us() + event.expires_in_ms * 1_000
 
 
 def _add_body(fields: dict[str, Any], event: EventIn) -> None:

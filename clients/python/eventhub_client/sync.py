@@ -144,9 +144,7 @@ class SyncConsumerSession:
     def __iter__(self) -> Iterator[Delivered]:
         return self._loop.iterate(aiter(self._session))
 
-    def acknowledge(
-        self, *events: Delivered, through: bool = False, stored: bool = False
-    ) -> None:
+    def acknowledge(self, *events: Delivered, through: bool = False, stored: bool = False) -> None:
         self._loop.run(self._session.acknowledge(*events, through=through, stored=stored))
 
 

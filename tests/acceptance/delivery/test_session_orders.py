@@ -1,4 +1,4 @@
-"""The orders of consumer sessions over the websocket: what was held comes in the session's order."""
+"""The orders of consumer sessions over the websocket: what is held comes in that order."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.consumers import connect, create_session
-from tests.acceptance.wire import EVENT, Session, numbered, session, until
+from tests.acceptance.wire import EVENT, JSON, PROTOBUF, Session, numbered, session, until
 from tests.live import LiveHub, LiveZone
 
 PAST = datetime.now(UTC) - timedelta(minutes=10)
@@ -235,6 +235,23 @@ async def test_an_event_may_state_that_it_does_not_wait(hub: LiveHub, zone: Live
         assert await names(reader, 1) == "2"
         zone.emit("orders", named("0", id="c"))
         assert await names(reader, 3) == "013"
+
+
+@pytest.mark.parametrize("subprotocol", [JSON, PROTOBUF])
+async def test_an_event_whose_cause_never_comes_says_that_it_is_out_of_order(
+    hub: LiveHub, zone: LiveZone, subprotocol: str
+) -> None:
+    zone.create_stream("orders")
+    ordered(zone, "causal", order_options={"hold_ms": 50})
+    async with session(hub, zone.admin, subprotocol=subprotocol) as reader:
+        await connect(reader)
+        zone.emit("orders", [named("effect", cause="lost"), named("other")])
+        other, effect = await reader.events(2)
+        if subprotocol == PROTOBUF:
+            assert [each["frame"].out_of_order for each in (other, effect)] == ["", "hold"]
+        else:
+            assert [each.get("out_of_order") for each in (other, effect)] == [None, "hold"]
+        assert (other["sequence"], effect["sequence"]) == (2, 1)
 
 
 @pytest.mark.req("FOX-21")

@@ -319,7 +319,9 @@ def test_a_conversation_that_has_begun_waits_for_its_request_all_the_same() -> N
     queue.put("s", stored(2, id="r", cause="c", appended_at_us=later_us), later_us)
     queue.put("s", stored(3, correlation="r", appended_at_us=later_us), later_us)
     assert drain(queue, later_us) == []
-    queue.put("s", stored(4, id="x", correlation="r", appended_at_us=NOW_US, order="none"), later_us)
+    queue.put(
+        "s", stored(4, id="x", correlation="r", appended_at_us=NOW_US, order="none"), later_us
+    )
     assert drain(queue, later_us) == [4], "it states that it waits for nothing, and frees no other"
     queue.put("s", stored(5, id="c", appended_at_us=later_us), later_us)
     assert drain(queue, later_us) == [5, 2, 3]
