@@ -129,9 +129,7 @@ class WebSocketRoute:
     with a problem document.
     """
 
-    def __init__(
-        self, services: SocketServices, monitor: ReaderMonitor, origins: Origins
-    ) -> None:
+    def __init__(self, services: SocketServices, monitor: ReaderMonitor, origins: Origins) -> None:
         self._origins = origins
         self._authorizer = services.listening.authorizer
         self._monitor = monitor
