@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "eventhub.streams",
     "eventhub.types",
     "eventhub.applications",
+    "eventhub.monitoring",
     "registrations",
     "delivery",
     "sparkjobs.runs",

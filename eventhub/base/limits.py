@@ -394,6 +394,17 @@ HEARTBEAT_TIMEOUT_S_MIN = 5  # several checks, and a retry of the sender
 HEARTBEAT_TIMEOUT_S_MAX = 7 * 24 * 3600  # a weekly job
 HEARTBEAT_CHECK_INTERVAL_S = 1.0  # the delay of a missed heartbeat; one look-up in an index
 HEARTBEATS_MISSED_AT_ONCE = 500  # in one transaction, which holds up reports of the zone
+
+# --- monitoring ---
+MEMBER_HEARTBEAT_S = 5.0  # between heartbeats of a process of the hub, one row each
+MEMBER_LOST_S = 16.0  # without a heartbeat, of which three were due, a process is lost
+MEMBER_LEAVE_S_MAX = 1.0  # a process that ends waits this long for the database
+MEMBERS_CHECK_INTERVAL_S = 1.0  # the delay of an announcement; a few rows
+PRESENCE_CHECK_INTERVAL_S = 2.0  # between comparisons of all counted sockets; some 20 ms of 10,000
+PRESENCE_GRACE_S = 30.0  # without a socket, in which a client may reconnect
+PRESENCES_AT_ONCE = 1_000  # clients in one transaction: 10,000 that connect at once cost ten
+TRACE_EVENTS_RETAINED = 100_000  # of a zone: some hours of a busy console
+PRESENCE_EVENTS_RETAINED = 100_000  # of a zone; the latest of each connected client always is
 EXAMPLE_ITEMS_MAX = 1_000  # of a list in a generated example
 EXAMPLE_SIZE_MAX = 65_536  # values, and characters of texts, that a schema's minimums may ask for
 

@@ -232,6 +232,10 @@ QUOTAS_REACHED = _newest(
     "eventhub_quotas_reached", "Quotas of zones and clients that are reached now.", ["kind"]
 )
 APPLICATIONS = _newest("eventhub_applications", "Applications by state.", ["state"])
+MEMBERS = _newest("eventhub_members", "Processes of the hub by kind.", ["kind"])
+PRESENT_CLIENTS = _newest(
+    "eventhub_present_clients", "Connected clients of zones with presence, as announced."
+)
 MISSED_HEARTBEATS = Counter(
     "eventhub_missed_heartbeats", "Heartbeats of monitored applications that were missed."
 )

@@ -35,7 +35,7 @@ PARAMETERS = {
     "path": "report.html",
 }
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
-_OPERATORS = ("/v1/zones", "/v1/jobs")
+_OPERATORS = ("/v1/zones", "/v1/jobs", "/v1/members")
 # For the systems that operate the hub: about no stream, and open to callers without a credential.
 OPEN = ("/healthz", "/readyz", "/metrics")
 

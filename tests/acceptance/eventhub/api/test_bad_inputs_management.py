@@ -69,9 +69,8 @@ def path_of(route: str) -> str:
 
 
 def caller(route: str) -> str:
-    operators = any(
-        part in route for part in ("/v1/zones", "PUT /v1/storage", "PUT /v1/limits", "/v1/jobs")
-    )
+    paths = ("/v1/zones", "PUT /v1/storage", "PUT /v1/limits", "/v1/jobs", "/v1/members")
+    operators = any(part in route for part in paths)
     return "operator" if operators else "admin"
 
 
