@@ -228,6 +228,7 @@ LISTENERS_PER_SOCKET_MAX = 64
 MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; the largest is a listen with pairs
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
 WINDOW_EVENTS_MAX = 10_000  # unacknowledged events that a listener may request
+RESEND_SEQUENCES_MAX = 1_000  # that a reader may request again at once; one page of the log
 UNSENT_BYTES_MAX = 4 * 1024 * 1024  # two of the largest frames; pongs count too
 SEND_PROGRESS_BYTES_MIN = 16 * 1024  # of a large frame, to count as progress
 SEND_STALL_S_MAX = 10.0  # without progress, after which a slow consumer must resume

@@ -232,6 +232,7 @@ QUOTAS_REACHED = _newest(
     "eventhub_quotas_reached", "Quotas of zones and clients that are reached now.", ["kind"]
 )
 APPLICATIONS = _newest("eventhub_applications", "Applications by state.", ["state"])
+RESENT = Counter("eventhub_resent_events", "Events that readers of websockets requested again.")
 MEMBERS = _newest("eventhub_members", "Processes of the hub by kind.", ["kind"])
 PRESENT_CLIENTS = _newest(
     "eventhub_present_clients", "Connected clients of zones with presence, as announced."

@@ -21,6 +21,7 @@ ZONELESS = frozenset(
         *("GET /healthz", "GET /readyz", "GET /metrics"),
         *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
         *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS confirm"),
+        "WS resend",
         "WS stop",  # these name a listen of the same socket
     }
 )
