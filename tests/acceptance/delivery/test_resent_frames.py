@@ -119,7 +119,7 @@ def await_dropped(zone: LiveZone) -> None:
 
 
 async def test_a_transient_stream_resends_from_memory(hub: LiveHub, zone: LiveZone) -> None:
-    zone.create_stream("ticks", durability="transient", retain_events=100)
+    zone.create_stream("ticks", durability="transient")
     async with session(hub, zone.admin) as reader:
         await reader.listen("ticks")
         zone.emit("ticks", numbered(1, 3))
