@@ -29,6 +29,7 @@ from eventhub.eventlog.log import Log
 from eventhub.eventlog.maintenance import Maintenance
 from eventhub.eventlog.retention.disk import Disk
 from eventhub.eventlog.retention.drop import RetentionHooks
+from eventhub.http.tracing import Tracer
 from eventhub.monitoring.heartbeat import membership
 from eventhub.monitoring.watch import MemberWatch
 from eventhub.types.registry import TypeRegistry
@@ -45,6 +46,7 @@ class Hub(NamedTuple):
     types: TypeRegistry
     closures: Closures
     health: HealthWatch
+    tracer: Tracer
     env: Env
 
 
@@ -75,6 +77,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         log.on_write_refused = maintenance.note_refused_write
         health = HealthWatch(WatchedParts(log, authorizer, maintenance), env, SystemClock())
         log.tail.on_stored = maintenance.wake
+        tracer = Tracer(log)
         heartbeats = HeartbeatWatch(env.database_direct_url, SystemClock())
         members = MemberWatch(env.database_direct_url, SystemClock(), PresenceWatch().check)
         tasks = [
@@ -86,9 +89,10 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
             asyncio.create_task(run_forever("health", health.run)),
             asyncio.create_task(run_forever("heartbeats", heartbeats.run)),
             asyncio.create_task(run_forever("members", members.run)),
+            asyncio.create_task(run_forever("traces", tracer.run)),
         ]
         try:
-            yield Hub(log, authorizer, feed, types, closures, health, env)
+            yield Hub(log, authorizer, feed, types, closures, health, tracer, env)
         finally:
             for task in tasks:
                 task.cancel()

@@ -39,6 +39,8 @@ PAGES = {
     "clients": "Clients",
     "limits": "Limits",
     "storage": "Storage",
+    "members": "Members",
+    "traces": "Traces",
     "jobs": "Jobs",
     "jobs/backtest?stream=orders": "Back-test",
     "jobs/retention?stream=orders": "Retention",
