@@ -25,6 +25,7 @@ APPS = {
     "delivery": "delivery",
     "eventlog": "eventhub/eventlog",
     "jobs": "sparkjobs/runs",
+    "monitoring": "eventhub/monitoring",
     "registrations": "registrations",
     "types": "eventhub/types",
 }  # the folder of each app with tables, by Django's label
