@@ -31,7 +31,10 @@ Registrations = Annotated[
 ]
 _SEGMENT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Sequence = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+SequenceNumber = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+SequenceNumbers = Annotated[
+    list[SequenceNumber], Meta(min_length=1, max_length=limits.RESEND_SEQUENCES_MAX)
+]
 
 
 class StartIn(Struct, forbid_unknown_fields=True):
@@ -94,11 +97,9 @@ class ResendMessage(
     """
 
     listener: ListenerName
-    start: Sequence | None = None
-    to: Sequence | None = None
-    sequences: (
-        Annotated[list[Sequence], Meta(min_length=1, max_length=limits.RESEND_SEQUENCES_MAX)] | None
-    ) = None
+    start: SequenceNumber | None = None
+    to: SequenceNumber | None = None
+    sequences: SequenceNumbers | None = None
 
 
 class InterestMessage(Struct, tag_field="op", tag="interest", forbid_unknown_fields=True):

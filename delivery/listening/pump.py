@@ -130,11 +130,12 @@ class SocketPump(Reader):
         """Send events again, then a message with their number and the ranges that are missing."""
         state = self.socket.find(message.listener)
         ranges = requested_ranges(message, state.last_reported)
-        await self.confirm()
         listener = self._listeners[message.listener]
-        await listener.authenticate(self.principal)
-        resending = Resending(self._services, self.principal, listener)
-        events, missing = 0, []
+        principal = await self._authorizer.authenticate(self._credential)
+        await listener.authenticate(principal)
+        resending = Resending(self._services, principal, listener)
+        events = 0
+        missing: list[dict[str, int]] = []
         async with aclosing(resending.run(ranges, self._form)) as parts:
             async for frames, gone in parts:
                 if self._listeners.get(message.listener) is not listener:

@@ -4,7 +4,7 @@ reported to its listener, and gets those that match, ascending. Plain module.
 The frames are built from the log, so the hub remembers nothing of what it sent.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack
 from typing import NamedTuple
 
@@ -81,16 +81,16 @@ class Resending:
 
     async def run(
         self, ranges: Sequence[SequenceRange], form: FrameFormat[Frame]
-    ) -> AsyncIterator[Resent]:
+    ) -> AsyncGenerator[Resent, None]:
         """Yield the events of ranges that match, in their order, a page of the log at a time.
         Raises what the log raises, and UnknownRegistration.
         """
         async with AsyncExitStack() as closing:
             ids = self._state.registrations
             if ids:
+                services, info = self._services, self._listener.info
                 matcher = RegistrationMatcher.open(
-                    *(self._services.log, self._services.feed, ids),
-                    *(self._listener.info.id, self._hierarchy),
+                    services.log, services.feed, ids, info.id, self._hierarchy
                 )
                 self._matcher = await closing.enter_async_context(matcher)
                 await self._matcher.catch_up(ranges[0].first - 1)
@@ -100,7 +100,7 @@ class Resending:
 
     async def _resend(
         self, wanted: SequenceRange, form: FrameFormat[Frame]
-    ) -> AsyncIterator[Resent]:
+    ) -> AsyncGenerator[Resent, None]:
         """Yield the events of one range. Between `prev` and each of them nothing matches."""
         next_, prev = wanted.first, wanted.first - 1
         while next_ <= wanted.last:
@@ -114,7 +114,7 @@ class Resending:
                 continue
             if not page:
                 return
-            frames = []
+            frames: list[Frame] = []
             await self._learn(page)
             for stored in page:
                 frame = self._frame(stored, prev, form)
@@ -141,9 +141,7 @@ class Resending:
         through = None if self._matcher is None else self._services.feed.applied.sequence
         await self._hierarchy.learn([stored.event for stored in page], through=through)
 
-    def _frame(
-        self, stored: StoredEvent, prev: int, form: FrameFormat[Frame]
-    ) -> Frame | None:
+    def _frame(self, stored: StoredEvent, prev: int, form: FrameFormat[Frame]) -> Frame | None:
         """Return the frame of an event; None if it does not match."""
         state, matcher = self._state, self._matcher
         if not self._filter.matches(stored, self._services.clock.now_us()):

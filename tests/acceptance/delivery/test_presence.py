@@ -1,6 +1,8 @@
 """Connected clients: the list, and the events when one connects and disconnects."""
 
+import asyncio
 import time
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -31,11 +33,11 @@ def changes(zone: LiveZone) -> list[tuple[str, str]]:
     return [(one["attributes"]["change"], one["key"]) for one in found]
 
 
-def until(found: Any, expected: Any) -> None:
+async def until(find: Callable[[], Any], expected: Any) -> None:
     until_s = time.monotonic() + TIMEOUT_S
-    while (now := found()) != expected:
+    while (now := await asyncio.to_thread(find)) != expected:
         assert time.monotonic() < until_s, now
-        time.sleep(0.05)
+        await asyncio.sleep(0.05)
 
 
 def let_grace_pass(zone: LiveZone) -> None:
@@ -53,19 +55,19 @@ async def test_a_client_joins_with_its_first_socket_in_any_process_and_leaves_af
     keys = {name: zone.key("listen:*", client=name) for name in ("c7", "c8")}
     async with AsyncExitStack() as open:
         await open.enter_async_context(session(hub, keys["c7"], web=0))
-        until(lambda: changes(zone), [("join", "c7")])
+        await until(lambda: changes(zone), [("join", "c7")])
         await open.enter_async_context(session(hub, keys["c7"], web=1))
         await open.enter_async_context(session(hub, keys["c8"], web=1))
-        until(lambda: connected(zone), {"c7": 2, "c8": 1})
-        until(lambda: changes(zone), [("join", "c7"), ("join", "c8")])
+        await until(lambda: connected(zone), {"c7": 2, "c8": 1})
+        await until(lambda: changes(zone), [("join", "c7"), ("join", "c8")])
         assert connected(zone, keys["c7"]) == {"c7": 2}
-    until(lambda: connected(zone), {})
+    await until(lambda: connected(zone), {})
     async with session(hub, keys["c7"]):  # within the grace time
-        until(lambda: connected(zone), {"c7": 1})
-        until(lambda: absent(zone), ["c8"])
+        await until(lambda: connected(zone), {"c7": 1})
+        await until(lambda: absent(zone), ["c8"])
         let_grace_pass(zone)
         joined = [("join", "c7"), ("join", "c8")]
-        until(lambda: changes(zone), [*joined, ("leave", "c8")])
+        await until(lambda: changes(zone), [*joined, ("leave", "c8")])
         state = hub.call("GET", "/v1/streams/eventhub.presence/state", key=zone.admin).json
         assert [one["key"] for one in state["items"]] == ["c7"]
 
@@ -84,7 +86,7 @@ async def test_without_presence_clients_are_listed_and_nothing_is_announced(
 ) -> None:
     key = zone.key("listen:*", client="c7")
     async with session(hub, key):
-        until(lambda: connected(zone), {"c7": 1})
+        await until(lambda: connected(zone), {"c7": 1})
         assert hub.sql(
             "SELECT count(*) FROM client_presences WHERE zone_id ="
             " (SELECT id FROM zones WHERE name = %s)",

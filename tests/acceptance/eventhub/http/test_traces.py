@@ -23,10 +23,11 @@ def traced(zone: LiveZone) -> LiveZone:
     zone.create_stream("orders")
     answer = zone.hub.call("PATCH", "/v1/monitoring", {"traces": True}, key=zone.admin)
     assert (answer.status, answer.json) == (200, {"presence": False, "traces": True})
-    until_s = time.monotonic() + TIMEOUT_S
     for web in zone.hub.web:
-        while not any(one["method"] == "HEAD" for one in calls(zone)):
-            zone.hub.call("HEAD", "/v1/boot", key=zone.admin, url=web.url)
+        until_s, ids = time.monotonic() + TIMEOUT_S, set()
+        while not any(one["request_id"] in ids for one in calls(zone)):
+            answer = zone.hub.call("HEAD", "/v1/boot", key=zone.admin, url=web.url)
+            ids.add(answer.headers["x-request-id"])
             assert time.monotonic() < until_s, "no call is traced"
             time.sleep(0.05)
     return zone
