@@ -23,9 +23,7 @@ class Zone(models.Model):
         db_default=False,
         db_comment="whether its clients that connect and disconnect are events",
     )
-    traces = models.BooleanField(
-        db_default=False, db_comment="whether its API calls are events"
-    )
+    traces = models.BooleanField(db_default=False, db_comment="whether its API calls are events")
 
     class Meta:
         db_table = "zones"

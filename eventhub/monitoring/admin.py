@@ -1,18 +1,12 @@
-"""Members and connected clients in the back office. Django module."""
+"""Members in the back office. Django module."""
 
 from django.contrib import admin
 
 from eventhub.api.back_office import ReadOnly
-from eventhub.monitoring.models import ClientPresence, Member
+from eventhub.monitoring.models import Member
 
 
 @admin.register(Member)
 class MemberAdmin(ReadOnly):
     list_display = ("id", "kind", "node", "pid", "version", "started_at", "last_seen_at")
     list_filter = ("kind", "node")
-
-
-@admin.register(ClientPresence)
-class ClientPresenceAdmin(ReadOnly):
-    list_display = ("client", "zone_id", "since", "absent_since")
-    search_fields = ("client",)

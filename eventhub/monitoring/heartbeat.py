@@ -53,7 +53,10 @@ class MemberHeartbeat:
     async def leave(self) -> None:
         """Record that this process ends, if the database is available."""
         with suppress(DatabaseUnavailable, TimeoutError):
-            async with asyncio.timeout(limits.MEMBER_LEAVE_S_MAX), reading(self._pool) as connection:
+            async with (
+                asyncio.timeout(limits.MEMBER_LEAVE_S_MAX),
+                reading(self._pool) as connection,
+            ):
                 await connection.execute(SQL["leave"], {"id": self._identity["id"]})
 
     async def _beat(self) -> None:

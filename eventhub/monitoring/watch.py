@@ -100,7 +100,7 @@ async def announce_members(connection: Connection, *, watched_s: float) -> None:
         if not announcements:
             return
         heads = await append_proven(connection, drafts_of(None, announcements))
-    await connection.execute(append.SQL["notify"], (append.headsmoment_text(heads),))
+    await connection.execute(append.SQL["notify"], (append.heads_text(heads),))
     _log(joined, left)
     counts = dict(await fetch_all(connection, _KindCount, SQL["count"]))
     for kind in KINDS:

@@ -66,9 +66,7 @@ async def test_a_range_has_the_events_that_match_and_proves_that_no_other_does(
     assert answer["events"] == 3
 
 
-async def test_registrations_count_as_they_were_at_the_events(
-    hub: LiveHub, zone: LiveZone
-) -> None:
+async def test_registrations_count_as_they_were_at_the_events(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders")
     [one, two] = zone.register(
         {"streams": ["orders"], "attributes": {"n": 1}}, {"streams": ["orders"]}

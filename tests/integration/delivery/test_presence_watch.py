@@ -68,7 +68,7 @@ async def announce(url: str, watched_s: float = LONG_S) -> int:
 
 
 def events(url: str) -> list[str]:
-    rows = sql(url, "SELECT payload FROM events ORDER BY stream_id, sequence")
+    rows = sql(url, "SELECT payload FROM events ORDER BY segment_id, sequence")
     found = [decode(payload) for (payload,) in rows]
     return [one.attributes["change"] for one in found if one.type.startswith("presence.")]
 

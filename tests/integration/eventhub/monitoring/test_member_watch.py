@@ -53,7 +53,7 @@ async def announce(url: str, watched_s: float = LONG_S, sessions: int = 1) -> No
 
 
 def events(url: str) -> list[tuple[str, str]]:
-    rows = sql(url, "SELECT payload FROM events ORDER BY stream_id, sequence")
+    rows = sql(url, "SELECT payload FROM events ORDER BY segment_id, sequence")
     found = [decode(payload) for (payload,) in rows]
     return [
         (one.attributes["change"], one.attributes.get("reason", ""))

@@ -23,10 +23,12 @@ class RecordingLog:
     def __init__(self) -> None:
         self.drafts: list[Draft] = []
         self.error: Exception | None = None
+        self.called = asyncio.Event()
 
     async def append(self, drafts: Sequence[Draft], stream: StreamInfo) -> None:
         assert stream is STREAM
         error, self.error = self.error, None
+        self.called.set()
         if error is not None:
             raise error
         self.drafts += drafts
@@ -52,11 +54,13 @@ def dropped(reason: str) -> float:
     return metrics.TRACES_DROPPED.labels(reason=reason)._value.get()
 
 
-async def written(tracer: Tracer, log: RecordingLog, count: int) -> None:
+async def write(tracer: Tracer, log: RecordingLog) -> None:
+    """Let the tracer append once."""
+    log.called.clear()
     writing = asyncio.create_task(tracer._write())
     async with asyncio.timeout(60):
-        while len(log.drafts) < count:
-            await asyncio.sleep(0.01)
+        await log.called.wait()
+    await asyncio.sleep(0)
     writing.cancel()
     await asyncio.gather(writing, return_exceptions=True)
 
@@ -68,7 +72,7 @@ async def test_what_has_no_room_is_dropped_counted_and_announced(monkeypatch: An
     for _ in range(5):
         tracer.record(call(), SCOPE, 200, 0.001)
     assert dropped("overload") - before == 2
-    await written(tracer, log, 4)
+    await write(tracer, log)
     assert log.types() == [("calls.dropped", 2), ("call", None), ("call", None), ("call", None)]
 
 
@@ -77,14 +81,9 @@ async def test_traces_that_the_log_refuses_are_counted_and_announced_with_the_ne
     log.error = DatabaseUnavailable()
     tracer = tracer_of(log)
     tracer.record(call(), SCOPE, 200, 0.001)
-    writing = asyncio.create_task(tracer._write())
-    async with asyncio.timeout(60):
-        while log.error is not None:
-            await asyncio.sleep(0.01)
-    writing.cancel()
-    await asyncio.gather(writing, return_exceptions=True)
+    await write(tracer, log)
     tracer.record(call(), SCOPE, 200, 0.001)
-    await written(tracer, log, 2)
+    await write(tracer, log)
     assert log.types() == [("calls.dropped", 1), ("call", None)]
     assert dropped("refused") - before == 1
 
