@@ -22,7 +22,7 @@ from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.types.registry import ZoneHierarchy
 
 
-class SequenceRange(NamedTuple):
+class ResendRange(NamedTuple):
     """Consecutive sequences."""
 
     first: int
@@ -33,19 +33,19 @@ class Resent(NamedTuple):
     """A part of the answer: frames, or a range of events that are no longer stored."""
 
     frames: Sequence[Frame]
-    missing: SequenceRange | None = None
+    missing: ResendRange | None = None
 
 
-def requested_ranges(message: ResendMessage, last_reported: int) -> list[SequenceRange]:
+def requested_ranges(message: ResendMessage, last_reported: int) -> list[ResendRange]:
     """Return the ranges that a message requests, ascending. Raises MissingField, InvalidField."""
     if message.sequences is None:
         if message.start is None or message.to is None:
             raise MissingField(field="to" if message.to is None else "from")
-        found = [SequenceRange(message.start, message.to)]
+        found = [ResendRange(message.start, message.to)]
         field = "to"
     elif message.start is None and message.to is None:
         numbers = sorted(set(message.sequences))
-        found = [SequenceRange(one, one) for one in numbers]
+        found = [ResendRange(one, one) for one in numbers]
         field = "sequences"
     else:
         raise InvalidField("Give `from` and `to`, or `sequences`.", field="sequences")
@@ -80,7 +80,7 @@ class Resending:
         self._matcher: RegistrationMatcher | None = None
 
     async def run(
-        self, ranges: Sequence[SequenceRange], form: FrameFormat[Frame]
+        self, ranges: Sequence[ResendRange], form: FrameFormat[Frame]
     ) -> AsyncGenerator[Resent, None]:
         """Yield the events of ranges that match, in their order, a page of the log at a time.
         Raises what the log raises, and UnknownRegistration.
@@ -99,7 +99,7 @@ class Resending:
                     yield part
 
     async def _resend(
-        self, wanted: SequenceRange, form: FrameFormat[Frame]
+        self, wanted: ResendRange, form: FrameFormat[Frame]
     ) -> AsyncGenerator[Resent, None]:
         """Yield the events of one range. Between `prev` and each of them nothing matches."""
         next_, prev = wanted.first, wanted.first - 1
@@ -109,7 +109,7 @@ class Resending:
             except Gone as error:
                 resume = error.details.get("resume")  # before the next event that is stored
                 last = min(resume["sequence"] if resume else wanted.last, wanted.last)
-                yield Resent((), SequenceRange(next_, last))
+                yield Resent((), ResendRange(next_, last))
                 next_, prev = last + 1, last
                 continue
             if not page:

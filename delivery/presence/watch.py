@@ -29,7 +29,7 @@ from eventhub.postgresql.rows import fetch_all, fetch_value
 SQL = queries.load("delivery/sql/presence.sql")
 
 
-class _Changed(NamedTuple):
+class _ChangedClient(NamedTuple):
     """A client that joined or left. `stream_id` None: the zone has no such stream any more."""
 
     client: str
@@ -85,7 +85,7 @@ async def _announce(
 ) -> int:
     """Change the announced clients and append the events; return how many changed."""
     async with connection.transaction():
-        found = await fetch_all(connection, _Changed, statement, values)
+        found = await fetch_all(connection, _ChangedClient, statement, values)
         drafts = _drafts(found)
         heads = await append_proven(connection, drafts) if drafts else {}
     if heads:
@@ -93,11 +93,11 @@ async def _announce(
     return len(found)
 
 
-def _drafts(found: Sequence[_Changed]) -> list[Draft]:
+def _drafts(found: Sequence[_ChangedClient]) -> list[Draft]:
     return [_draft(one.stream_id, one) for one in found if one.stream_id is not None]
 
 
-def _draft(stream_id: int, changed: _Changed) -> Draft:
+def _draft(stream_id: int, changed: _ChangedClient) -> Draft:
     left = changed.absent_since
     attributes = {"client": changed.client, "change": "join", "since": moment_text(changed.since)}
     if left is not None:

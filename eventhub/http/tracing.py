@@ -43,7 +43,7 @@ _OWN = f"/v1/streams/{TRACES}"  # to read traces makes none, or a reader would n
 _WEBSOCKET = ("websocket.accept", "websocket.http.response.start")
 
 
-class Trace(NamedTuple):
+class CallTrace(NamedTuple):
     """A call that has ended."""
 
     stream: StreamInfo
@@ -72,7 +72,7 @@ class Tracer:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._streams: dict[int, StreamInfo] = {}  # of zones with traces, by zone
-        self._waiting: deque[Trace] = deque()
+        self._waiting: deque[CallTrace] = deque()
         self._dropped: Counter[StreamInfo] = Counter()  # not announced yet
         self._some = asyncio.Event()
 
@@ -93,7 +93,7 @@ class Tracer:
         who = call.caller._replace(request_id=request_id)
         duration_ms = round(duration_s * 1000, 3)
         method = scope.get("method", "GET")
-        self._waiting.append(Trace(stream, method, call.route, status, duration_ms, who))
+        self._waiting.append(CallTrace(stream, method, call.route, status, duration_ms, who))
         self._some.set()
 
     async def run(self) -> None:
@@ -123,7 +123,7 @@ class Tracer:
             for _, of_stream in groupby(taken, key=_stream_id):
                 await self._append([*of_stream])
 
-    async def _append(self, traces: Sequence[Trace]) -> None:
+    async def _append(self, traces: Sequence[CallTrace]) -> None:
         stream = traces[0].stream
         drafts = [trace.draft() for trace in traces]
         dropped = self._dropped.pop(stream, 0)

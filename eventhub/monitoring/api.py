@@ -27,7 +27,7 @@ class Members(ResourceView):
         return Member.objects.filter(left_at=None).order_by("kind", "node", "started_at", "id")
 
 
-class Monitoring(ResourceView):
+class ZoneMonitoring(ResourceView):
     """What of a zone becomes an event."""
 
     permission_classes = (IsZoneManager,)

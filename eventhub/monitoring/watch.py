@@ -38,7 +38,7 @@ KINDS = ("web", "forwarder", "worker")
 Check = Callable[[Connection, float], Awaitable[bool]]
 
 
-class _Changed(NamedTuple):
+class _ChangedMember(NamedTuple):
     """A member that joined, or left. `lost`: without recording that it ended."""
 
     id: str
@@ -91,8 +91,8 @@ async def announce_members(connection: Connection, *, watched_s: float) -> None:
     if not await fetch_value(connection, SQL["changed"], values):
         return
     async with connection.transaction():
-        joined = await fetch_all(connection, _Changed, SQL["join"])
-        left = await fetch_all(connection, _Changed, SQL["depart"], values)
+        joined = await fetch_all(connection, _ChangedMember, SQL["join"])
+        left = await fetch_all(connection, _ChangedMember, SQL["depart"], values)
         announcements = [
             *(Announcement("member.joined", _joined(one)) for one in joined),
             *(Announcement("member.left", _left(one)) for one in left),
@@ -107,11 +107,11 @@ async def announce_members(connection: Connection, *, watched_s: float) -> None:
         metrics.MEMBERS.labels(kind=kind).set(counts.get(kind, 0))
 
 
-def _joined(member: _Changed) -> dict[str, Any]:
+def _joined(member: _ChangedMember) -> dict[str, Any]:
     return {"change": "join", **_identity(member)}
 
 
-def _left(member: _Changed) -> dict[str, Any]:
+def _left(member: _ChangedMember) -> dict[str, Any]:
     return {
         "change": "leave",
         "reason": "lost" if member.lost else "left",
@@ -120,7 +120,7 @@ def _left(member: _Changed) -> dict[str, Any]:
     }
 
 
-def _identity(member: _Changed) -> dict[str, Any]:
+def _identity(member: _ChangedMember) -> dict[str, Any]:
     return {
         "member": member.id,
         "kind": member.kind,
@@ -131,7 +131,7 @@ def _identity(member: _Changed) -> dict[str, Any]:
     }
 
 
-def _log(joined: Sequence[_Changed], left: Sequence[_Changed]) -> None:
+def _log(joined: Sequence[_ChangedMember], left: Sequence[_ChangedMember]) -> None:
     for one in joined:
         log.info("member_joined", member=one.id, kind=one.kind, node=one.node, process=one.pid)
     for one in left:
