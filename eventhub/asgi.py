@@ -28,6 +28,7 @@ from eventhub.eventlog.archive.reader import archive_of
 from eventhub.http.app import AsgiApp, Router
 from eventhub.http.call import RouteServices
 from eventhub.http.messages import Receive, Scope, Send
+from eventhub.http.origins import Origins
 from eventhub.http.request_ids import with_request_ids
 from eventhub.http.routes import HTTP_ROUTES
 from eventhub.http.tracing import with_traces
@@ -107,7 +108,9 @@ class AsgiApplication:
         route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
         http = with_traces(Router(_django, routes, route_services), hub.tracer)
         self._http = _begun(_with_cors(http, hub), hub)
-        self._websocket = _begun(with_traces(WebSocketRoute(services, monitor), hub.tracer), hub)
+        origins = Origins((*hub.env.origins, *hub.env.cors_origins), hub.env.allowed_hosts)
+        websocket = WebSocketRoute(services, monitor, origins)
+        self._websocket = _begun(with_traces(websocket, hub.tracer), hub)
         freeze_loaded()
 
 

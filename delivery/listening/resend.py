@@ -94,21 +94,21 @@ class Resending:
                 )
                 self._matcher = await closing.enter_async_context(matcher)
                 await self._matcher.catch_up(ranges[0].first - 1)
-            for wanted in ranges:
-                async for part in self._resend(wanted, form):
+            for requested in ranges:
+                async for part in self._resend(requested, form):
                     yield part
 
     async def _resend(
-        self, wanted: ResendRange, form: FrameFormat[Frame]
+        self, requested: ResendRange, form: FrameFormat[Frame]
     ) -> AsyncGenerator[Resent, None]:
         """Yield the events of one range. Between `prev` and each of them nothing matches."""
-        next_, prev = wanted.first, wanted.first - 1
-        while next_ <= wanted.last:
+        next_, prev = requested.first, requested.first - 1
+        while next_ <= requested.last:
             try:
-                page = await self._read(next_, wanted.last)
+                page = await self._read(next_, requested.last)
             except Gone as error:
                 resume = error.details.get("resume")  # before the next event that is stored
-                last = min(resume["sequence"] if resume else wanted.last, wanted.last)
+                last = min(resume["sequence"] if resume else requested.last, requested.last)
                 yield Resent((), ResendRange(next_, last))
                 next_, prev = last + 1, last
                 continue

@@ -262,6 +262,9 @@ CLIENTS_PER_ZONE_MAX = 10_000
 AUDIENCES_PER_CLIENT_MAX = 64  # groups of clients; each event with an audience is tested with them
 GROUP_ZONES_CACHED_MAX = 1_000  # in one process; a zone has at most CLIENTS_PER_ZONE_MAX clients
 GRANTS_PER_KEY_MAX = 100
+# addresses and networks that a key may be used from; each is compared in every request of the key
+ALLOWED_ADDRESSES_PER_KEY_MAX = 64
+ADDRESS_CHARS_MAX = 64  # of one of them; the longest, an IPv6 network, has 43
 CONNECTION_TOKEN_S_DEFAULT = 600
 CONNECTION_TOKEN_S_MAX = 24 * 3600
 TOKEN_BYTES_MAX = 4_096
@@ -275,6 +278,9 @@ LOGIN_BODY_BYTES_MAX = 4 * 1024  # a username and a password, from an unauthenti
 LOGIN_HASHES_AT_ONCE = 1
 LOGIN_HASHES_WAITING_MAX = 40  # each has a thread
 LOGIN_HASHES_WAITING_PER_ADDRESS_MAX = 2  # a person has one; several share a proxy
+OPERATORS_MAX = 1_000  # of the hub: people, not programs
+OPERATOR_NAME_CHARS_MAX = 150  # the column of Django's users
+OPERATOR_SETUP_S_MAX = 3 * 24 * 3600  # within which a set-up token sets a password
 LOGIN_WINDOW_S = 60  # the time over which login attempts are counted
 LOGIN_ATTEMPTS_PER_USER_MAX = 10  # in that window, from one address
 LOGIN_ATTEMPTS_PER_ADDRESS_MAX = 30  # in that window, for all usernames
@@ -759,6 +765,17 @@ RELAY_BATCH_EVENTS = 100  # emitted in one request of a relay, of up to 1 MiB; a
 RELAY_RETRY_S = 3_600.0  # a relay waits this long for an unavailable hub, then exits with a status
 CONSUMER_ATTEMPTS = 3  # of a program or receiver, before an event counts as failed
 OUTBOX_HELD_S = 30.0  # after a refusal that an operator may end: a key, a grant, a stream
+
+# --- orders of delivery ---
+# events of one session that its cursor has not passed; one can be overtaken by at most so many
+SESSION_QUEUE_EVENTS_MAX = 10_000
+SESSION_QUEUE_BYTES_MAX = 16 * 1024 * 1024  # in memory, of events that one session has still to get
+SESSION_QUEUES_BYTES_TOTAL_MAX = 128 * 1024 * 1024  # of all sessions of a process; beyond it ...
+SESSION_QUEUE_SCARCE_BYTES_MAX = 128 * 1024  # ... each may hold so many
+ORDER_OCCUR_DELAY_MS_DEFAULT = 1_000  # of a timestamp order that states none
+ORDER_HOLD_MS_DEFAULT = 1_000  # likewise of a causal order
+ORDER_HOLD_MS_MAX = 60_000  # for which any order may hold an event
+ORDER_NAMES_MAX = 20_000  # ids, producers or types that an order remembers; the oldest go first
 
 # --- listening ---
 TIME_CHARS_MAX = 40  # a start given as a time; RFC 3339 with a fraction takes 35

@@ -67,7 +67,7 @@ class MemberHeartbeat:
 
 @asynccontextmanager
 async def membership(kind: str, database_url: str) -> AsyncIterator[None]:
-    """Be a member of the hub inside the block; `kind` as of MemberHeartbeat."""
+    """Keep this process a member of the hub inside the block; `kind` as of MemberHeartbeat."""
     async with reading_pool(database_url, "member", 1) as pool:
         heartbeat = MemberHeartbeat(kind, pool)
         beating = asyncio.create_task(run_forever("member heartbeat", heartbeat.run))

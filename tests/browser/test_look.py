@@ -42,6 +42,8 @@ PAGES = {
     "members": "Members",
     "traces": "Traces",
     "jobs": "Jobs",
+    "audit-trail?client=tester": "Audit trail",
+    "operators": "Operators",
     "jobs/backtest?stream=orders": "Back-test",
     "jobs/retention?stream=orders": "Retention",
 }
@@ -56,6 +58,7 @@ FORMS = {  # what opens each
     "applications": "New application",
     "channels": "New channel",
     "clients": "New client",
+    "operators": "New operator",
     "limits": "Change the limits",
     "storage": "Change the quota",
 }

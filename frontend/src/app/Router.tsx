@@ -24,6 +24,8 @@ const pages = [
   { path: "jobs", lazy: async () => ({ Component: (await import("../pages/JobsPage")).JobsPage }) },
   { path: "jobs/:job", lazy: async () => ({ Component: (await import("../pages/JobPage")).JobPage }) },
   { path: "jobs/:job/:run", lazy: async () => ({ Component: (await import("../pages/RunPage")).RunPage }) },
+  { path: "audit-trail", lazy: async () => ({ Component: (await import("../pages/AuditTrailPage")).AuditTrailPage }) },
+  { path: "operators", lazy: async () => ({ Component: (await import("../pages/OperatorsPage")).OperatorsPage }) },
   { path: "filters", lazy: async () => ({ Component: (await import("../pages/FilterPage")).FilterPage }) },
   { path: "groups", lazy: async () => ({ Component: (await import("../pages/GroupsPage")).GroupsPage }) },
   {

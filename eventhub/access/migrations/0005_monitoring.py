@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     release = "0.1.0"
 
-    dependencies = [("access", "0003_more_quotas")]
+    dependencies = [("access", "0004_allowed_addresses")]
 
     operations = [
         migrations.AddField(
