@@ -22,6 +22,7 @@ ZONELESS = frozenset(
         *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
         *("POST /v1/session/setup", "POST /v1/session/password"),
         *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS confirm"),
+        "WS resend",
         "WS stop",  # these name a listen of the same socket
     }
 )
@@ -57,6 +58,9 @@ READS = (
     Row("GET /v1/operators", "/v1/operators", operator=True),
     Row("GET /v1/operators/{operator}", "/v1/operators/<operator>", operator=True),
     Row("GET /v1/storage", "/v1/storage", "manage", own=True),
+    Row("GET /v1/members", "/v1/members", operator=True),
+    Row("GET /v1/monitoring", "/v1/monitoring", "manage", own=True),
+    Row("GET /v1/presence", "/v1/presence", "manage", own=True),
     Row("GET /v1/channels", "/v1/channels", "emit listen manage peer", own=True),
     Row("GET /v1/clients", "/v1/clients", "manage", own=True),
     Row("GET /v1/clients", "/v1/clients?after=<client>", "manage", own=True),
@@ -163,6 +167,7 @@ WRITES = (
     Row("DELETE /v1/streams/{stream}/state/{key}", f"{STREAM}/state/<statekey>", "emit"),
     Row("PUT /v1/applications/{application}", "/v1/applications/more", "emit", own=True,
         body={"state": "online"}),
+    Row("PATCH /v1/monitoring", "/v1/monitoring", "manage", own=True, body={"presence": True}),
     Row("POST /v1/applications/{application}/heartbeat",
         "/v1/applications/<application>/heartbeat", "emit", body={}),
     Row("PUT /v1/applications/{application}/monitor",
