@@ -28,6 +28,7 @@ from eventhub.eventlog.archive.reader import archive_of
 from eventhub.http.app import AsgiApp, Router
 from eventhub.http.call import RouteServices
 from eventhub.http.messages import Receive, Scope, Send
+from eventhub.http.origins import Origins
 from eventhub.http.request_ids import with_request_ids
 from eventhub.http.routes import HTTP_ROUTES
 from eventhub.types.paths import EncodedTypePaths
@@ -105,7 +106,8 @@ class AsgiApplication:
         )
         route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
         self._http = _begun(_with_cors(Router(_django, routes, route_services), hub), hub)
-        self._websocket = _begun(WebSocketRoute(services, monitor), hub)
+        origins = Origins((*hub.env.origins, *hub.env.cors_origins), hub.env.allowed_hosts)
+        self._websocket = _begun(WebSocketRoute(services, monitor, origins), hub)
         freeze_loaded()
 
 

@@ -62,6 +62,10 @@ class ApiKey(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
+    allowed_addresses = models.JSONField(
+        null=True,
+        db_comment="addresses and networks that it may be used from; null: every one",
+    )
 
     class Meta:
         db_table = "api_keys"

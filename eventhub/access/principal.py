@@ -7,6 +7,7 @@ client and sees every event of the zone it names.
 
 from typing import NamedTuple
 
+from eventhub.access.addresses import Networks
 from eventhub.access.grants import ACTIONS, Grant, allows, to_listen
 from eventhub.access.quotas import EmitRates, ZoneStorageFull
 from eventhub.access.sessions import ActingSession
@@ -18,6 +19,8 @@ from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
 
 OPERATOR_PREFIX = "operator:"  # of the client's name of an operator's principal
+# the destinations of an event for operators only: no client can have this name
+OPERATORS_ONLY = (f"{OPERATOR_PREFIX}*",)
 
 
 class Principal(NamedTuple):
@@ -40,6 +43,8 @@ class Principal(NamedTuple):
     storage_quota: int | None = None  # of stored bytes, if the zone has reached it
     sockets_bounded: bool = False  # the client or its zone has a quota of sockets
     session: ActingSession | None = None  # that the request acts through; it must allow as well
+    networks: Networks | None = None  # from which the key may be used; None: from everywhere
+    role: str = ""  # of the operator; a key has none
 
     @property
     def queue_owner(self) -> QueueOwner:

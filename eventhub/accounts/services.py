@@ -280,7 +280,8 @@ def _ensure_demo_key(zone: Zone, text: str) -> str:
         return text
     grants = tuple(Grant(action, "*") for action in ACTIONS)
     actor = Actor(zone.pk, zone.name, None)
-    issued = keys.issue_key(actor=actor, client=client, grants=grants, label="demo")
+    terms = keys.KeyTerms(label="demo")
+    issued = keys.issue_key(actor=actor, client=client, grants=grants, terms=terms)
     return str(issued.text)
 
 

@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from eventhub.access import selectors
+from eventhub.access import roles, selectors
 from eventhub.access.names import valid_name
 from eventhub.access.principal import Actor
 from eventhub.access.sessions import FIND_SESSION, HEADER, session_name, session_of
@@ -113,6 +113,7 @@ class OperationSpec(NamedTuple):
     status: int | None = None
     parameters: tuple[Any, ...] = ()
     permissions: tuple[Any, ...] = ()
+    role: str = ""  # that an operator needs; by default as its permissions say, or by the method
 
 
 def operation(
@@ -174,6 +175,8 @@ class ResourceView(GenericViewSet):
             if len(texts) > 1:
                 raise BadRequest("Give this query parameter once.", field=name)
         if self.action is not None:  # else the method is not allowed
+            if request.user is not None and request.auth is None:
+                roles.require(request.user.role, self.role)
             super().check_permissions(request)
 
     def _begin(self, request: Request) -> None:
@@ -282,6 +285,12 @@ class ResourceView(GenericViewSet):
     def get_permissions(self) -> Any:
         return [one() for one in self.operation.permissions or self.permission_classes]
 
+    @property
+    def role(self) -> str:
+        """The role that an operator needs for the current action."""
+        named = (self.operation.role, *(one.role for one in self.get_permissions()))
+        return roles.needed(self.request.method, next(filter(None, named), ""))
+
     def not_found(self) -> EventHubError:
         return self.unknown(field=self.lookup_url_kwarg)
 
@@ -289,8 +298,13 @@ class ResourceView(GenericViewSet):
         """Return the name of an item in `resource_changes`."""
         return str(getattr(item, self.lookup_field))
 
+    @property
+    def changes_zone_id(self) -> int:
+        """The zone of the resources in `resource_changes`."""
+        return self.actor.zone_id
+
     def resource(self, item: Any) -> Resource:
-        return Resource(self.kind, self.actor.zone_id, self.name_of(item))
+        return Resource(self.kind, self.changes_zone_id, self.name_of(item))
 
     # --- actions ---
 
@@ -349,7 +363,7 @@ class ResourceView(GenericViewSet):
         if not self.kind:
             return found
         names = [*map(self.name_of, items)]
-        return with_changes(found, self.kind, self.actor.zone_id, names)
+        return with_changes(found, self.kind, self.changes_zone_id, names)
 
     def answer(self, item: Any, status: int = 200, serializer: Any = None) -> Response:
         """Return the response about one item, with its ETag if any. A secret is not cached."""

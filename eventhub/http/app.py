@@ -53,7 +53,8 @@ class Router:
         for pattern, route in self._routes:
             if found := pattern.fullmatch(path):
                 if method == route.method:
-                    call = Call(*self._services, scope, incoming, found.groups(), Subject())
+                    services, subject = self._services, Subject()
+                    call = Call(*services, scope, incoming, found.groups(), subject, route.role)
                     await self._answer(route, call, incoming, send)
                     return
                 allowed.append(route.method)

@@ -9,6 +9,7 @@ the reply is known: of the route's stream if the caller has the grant that the r
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from eventhub.access import roles
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.access.sessions import HEADER, session_name
@@ -59,13 +60,17 @@ class Call(NamedTuple):
     incoming: Incoming
     parameters: tuple[str, ...]  # of the path, in order
     subject: Subject
+    role: str  # that an operator needs
 
     async def authenticate(self, credential: str) -> Principal:
         """Return the caller, as it acts through the session that the request names. Raises what
-        Authorizer.authenticate and Authorizer.through raise, and BadRequest for the header.
+        Authorizer.authenticate and Authorizer.through raise, BadRequest for the header, and
+        Forbidden for an operator without the role that the route needs.
         """
         self.subject.caller = found = await self.authorizer.authenticate(credential)
         found.identify()
+        if found.is_operator:
+            roles.require(found.role, self.role)
         for name, value in self.scope["headers"]:
             if name == _SESSION:
                 session = session_name(value.decode("latin-1"))

@@ -76,6 +76,7 @@ class World:
             "manager": zone.key("manage:orders"),
             "ending": zone.key("manage:*", expires_at="2099-01-01T00:00:00Z"),
             "nothing": zone.key(),
+            "elsewhere": zone.key("manage:*", "listen:*", allowed_addresses=["192.0.2.1"]),
             "other": self.other.admin,
             "revoked": zone.key("emit:*", "manage:*"),
             "expired": zone.key("emit:*", "manage:*", expires_at=soon),

@@ -20,6 +20,7 @@ ZONELESS = frozenset(
         *("GET /docs/api", "GET /docs/errors", "GET /docs/openapi.json"),
         *("GET /healthz", "GET /readyz", "GET /metrics"),
         *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
+        *("POST /v1/session/setup", "POST /v1/session/password"),
         *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS confirm"),
         "WS stop",  # these name a listen of the same socket
     }
@@ -53,6 +54,8 @@ READS = (
     Row("GET /v1/overview", "/v1/overview", "manage", own=True),
     Row("GET /v1/zones", "/v1/zones", operator=True),
     Row("GET /v1/zones/{name}", "/v1/zones/<zone>", operator=True),
+    Row("GET /v1/operators", "/v1/operators", operator=True),
+    Row("GET /v1/operators/{operator}", "/v1/operators/<operator>", operator=True),
     Row("GET /v1/storage", "/v1/storage", "manage", own=True),
     Row("GET /v1/channels", "/v1/channels", "emit listen manage peer", own=True),
     Row("GET /v1/clients", "/v1/clients", "manage", own=True),
@@ -234,6 +237,13 @@ WRITES = (
     Row("POST /v1/jobs/retention/runs/{run}/apply", "/v1/jobs/retention/runs/<run>/apply",
         operator=True, body={}),
     Row("PUT /v1/streams/{stream}", STREAM, "manage", own=True, body={"segment_events_max": 7}),
+    Row("POST /v1/operators", "/v1/operators", operator=True,
+        body={"name": "<operator>", "role": "viewer"}),
+    Row("PATCH /v1/operators/{operator}", "/v1/operators/<operator>", operator=True,
+        body={"role": "operator"}),
+    Row("POST /v1/operators/{operator}/setup-token", "/v1/operators/<operator>/setup-token",
+        operator=True, body={}),
+    Row("DELETE /v1/operators/{operator}", "/v1/operators/<operator>", operator=True),
     Row("DELETE /v1/zones/{name}", "/v1/zones/<zone>", operator=True),
     Row("POST /v1/zones/{name}/restore", "/v1/zones/<zone>/restore", operator=True, body={}),
     *(Row(f"{method} {route}{after}", f"{path}{after}", "manage", own=True, body=body)
@@ -305,6 +315,8 @@ class Tenants:
         delivered = finished(zone.hub, key, endpoint, 3)
         replay = ask("POST", "/v1/replays", {"endpoint": endpoint, "streams": [NAME]})
         zone.hub.call("POST", f"/v1/replays/{replay['id']}/cancel", {}, key=key)
+        operator = f"{SECRET}-operator"
+        _made(zone.hub.operate("POST", "/v1/operators", {"name": operator, "role": "viewer"}))
         secrets = f"/v1/endpoints/{endpoint}/secrets"
         ask("POST", secrets, {})
         previous = zone.hub.call("GET", secrets, key=key).json["items"][0]
@@ -327,6 +339,7 @@ class Tenants:
             "<applicationgroup>": f"{NAME}-tills",
             "<run>": run["id"],
             "<zone>": zone.name,
+            "<operator>": operator,
         }
 
     def _sessions(self) -> None:

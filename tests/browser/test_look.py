@@ -41,6 +41,8 @@ PAGES = {
     "limits": "Limits",
     "storage": "Storage",
     "jobs": "Jobs",
+    "audit-trail?client=tester": "Audit trail",
+    "operators": "Operators",
     "jobs/backtest?stream=orders": "Back-test",
     "jobs/retention?stream=orders": "Retention",
 }
@@ -56,6 +58,7 @@ FORMS = {  # what opens each
     "sessions": "New session",
     "channels": "New channel",
     "clients": "New client",
+    "operators": "New operator",
     "limits": "Change the limits",
     "storage": "Change the quota",
 }

@@ -8,6 +8,7 @@ import {
   IconFilter,
   IconFolders,
   IconGauge,
+  IconHistory,
   IconKey,
   IconListSearch,
   IconMailOff,
@@ -16,15 +17,19 @@ import {
   IconSend,
   IconStack2,
   IconTags,
+  IconUsers,
   IconWebhook,
   type TablerIcon,
 } from "@tabler/icons-react";
+
+import type { Role } from "../api/session";
 
 export interface Page {
   path: string;
   label: string;
   icon: TablerIcon;
   key: string; // after `g`
+  role?: Role; // that an operator needs
 }
 
 /** The console's pages, in groups. */
@@ -65,6 +70,8 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
       { path: "limits", label: "Limits", icon: IconGauge, key: "m" },
       { path: "storage", label: "Storage", icon: IconDatabase, key: "q" },
       { path: "jobs", label: "Jobs", icon: IconClockPlay, key: "j" },
+      { path: "audit-trail", label: "Audit trail", icon: IconHistory, key: "u" },
+      { path: "operators", label: "Operators", icon: IconUsers, key: "w", role: "admin" },
     ],
   },
 ];

@@ -65,6 +65,8 @@ HANDSHAKES = (
     shake("NUL in the token", 401, "invalid_credentials", key="", path=f"{TOKEN}%00%ff"),
     shake("unknown subprotocol", 400, "invalid_field", at="sec-websocket-protocol",
           headers={"Sec-WebSocket-Protocol": "mqtt, soap"}),
+    shake("another address", 403, "address_not_allowed", key="elsewhere"),
+    shake("another origin", 403, "origin_not_allowed", headers={"Origin": "https://evil.example"}),
     shake("another path", 404, "not_found", at="path", path="/v1/socket"),
     shake("an unknown route", 404, "not_found", at="path", path="/healthz"),
     Bad("no upgrade", ROUTE, "/v1/ws", 426, "upgrade_required"),
