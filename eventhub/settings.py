@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "eventhub.types",
     "eventhub.applications",
     "eventhub.sessions",
+    "eventhub.monitoring",
     "registrations",
     "delivery",
     "sparkjobs.runs",

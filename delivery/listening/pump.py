@@ -8,6 +8,7 @@ disconnected with a message to resume (reader_monitor.py).
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import Any, NamedTuple
 
 from delivery.listening import messages
@@ -22,6 +23,7 @@ from delivery.listening.protocol import (
     refusal,
 )
 from delivery.listening.reader import Reader
+from delivery.listening.resend import Resending, requested_ranges
 from delivery.listening.services import ListenerServices
 from delivery.listening.socket_emits import SocketEmits
 from delivery.sessions.delivery import SessionDelivery
@@ -115,6 +117,8 @@ class SocketPump(Reader):
                 await self._stop(message.listener)
             case messages.Ack():
                 self._acknowledge(message)
+            case messages.ResendMessage():
+                await self._resend(message)
             case messages.EmitMessage():
                 await self._send_message(await self._emits.emit(self.principal, message))
             case messages.Ping():
@@ -136,6 +140,7 @@ class SocketPump(Reader):
         self.socket.require_new(message.listener)
         request = messages.request_of(message)
         state = ListenerState(message.listener, message.stream, ListenerFilter(), message.window)
+        state.registrations = request.registrations
         listener = await StreamListener.open(self._services, self.principal, request, state)
         try:
             self.socket.require_affordable(state.filter)
@@ -147,6 +152,30 @@ class SocketPump(Reader):
         self.socket.listeners[message.listener] = state
         self.add(listener)
         self.waker.set()
+
+    async def _resend(self, message: messages.ResendMessage) -> None:
+        """Send events again, then a message with their number and the ranges that are missing."""
+        state = self.socket.find(message.listener)
+        ranges = requested_ranges(message, state.last_reported)
+        listener = self._listeners[state.subject]
+        principal = await self._authorizer.authenticate(self._credential)
+        await listener.authenticate(principal)
+        resending = Resending(self._services, principal, listener)
+        events = 0
+        missing: list[dict[str, int]] = []
+        async with aclosing(resending.run(ranges, self.form)) as parts:
+            async for frames, gone in parts:
+                if self._listeners.get(state.subject) is not listener:
+                    return  # stopped meanwhile
+                events += len(frames)
+                if gone is not None:
+                    missing.append(gone._asdict())
+                if frames:
+                    metrics.SENT.add(len(frames), sum(map(len, frames)))
+                    await self.send([*frames])
+        metrics.RESENT.inc(events)
+        answer = {"op": "resent", "listener": message.listener, "events": events}
+        await self._send_message({**answer, "missing": missing})
 
     async def _stop(self, name: str) -> None:
         listener = self._listeners[self.socket.find(name).subject]

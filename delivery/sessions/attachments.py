@@ -1,7 +1,7 @@
 """The rows of sessions that connections use: which connection serves a session, the settings of its
 delivery, and its positions. SQL module.
 
-A connection that attaches to a session replaces the one before: whatever an older connection still
+A connection that attaches to a session replaces the one before: what an older connection still
 writes has no effect.
 """
 

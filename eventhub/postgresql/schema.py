@@ -26,6 +26,7 @@ APPS = {
     "eventlog": "eventhub/eventlog",
     "hub_sessions": "eventhub/sessions",
     "jobs": "sparkjobs/runs",
+    "monitoring": "eventhub/monitoring",
     "registrations": "registrations",
     "types": "eventhub/types",
 }  # the folder of each app with tables, by Django's label

@@ -21,8 +21,9 @@ ZONELESS = frozenset(
         *("GET /healthz", "GET /readyz", "GET /metrics"),
         *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
         *("POST /v1/session/setup", "POST /v1/session/password"),
-        *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS confirm"),
-        "WS stop",  # these name a listen of the same socket
+        *("GET /v1/ws", "WS hello", "WS ping", "WS pong"),
+        # these name a listener, a session or an interest of the same socket
+        *(f"WS {op}" for op in "ack stop resend disconnect credit confirm forget".split()),
     }
 )
 
@@ -57,6 +58,9 @@ READS = (
     Row("GET /v1/operators", "/v1/operators", operator=True),
     Row("GET /v1/operators/{operator}", "/v1/operators/<operator>", operator=True),
     Row("GET /v1/storage", "/v1/storage", "manage", own=True),
+    Row("GET /v1/members", "/v1/members", operator=True),
+    Row("GET /v1/monitoring", "/v1/monitoring", "manage", own=True),
+    Row("GET /v1/presence", "/v1/presence", "manage", own=True),
     Row("GET /v1/channels", "/v1/channels", "emit listen manage peer", own=True),
     Row("GET /v1/clients", "/v1/clients", "manage", own=True),
     Row("GET /v1/clients", "/v1/clients?after=<client>", "manage", own=True),
@@ -99,8 +103,7 @@ READS = (
         own=True),
     Row("GET /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
     Row("GET /v1/sessions", "/v1/sessions", "emit listen manage", own=True),
-    Row("GET /v1/sessions", "/v1/sessions?group=<sessiongroupname>", "emit listen manage",
-        own=True),
+    Row("GET /v1/sessions", "/v1/sessions?group=<sessiongroupname>", " ".join(ACTIONS), own=True),
     Row("GET /v1/sessions/{session}", "/v1/sessions/<session>", "emit listen manage"),
     Row("GET /v1/session-groups", "/v1/session-groups", "emit listen manage", own=True),
     Row("GET /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",
@@ -163,6 +166,7 @@ WRITES = (
     Row("DELETE /v1/streams/{stream}/state/{key}", f"{STREAM}/state/<statekey>", "emit"),
     Row("PUT /v1/applications/{application}", "/v1/applications/more", "emit", own=True,
         body={"state": "online"}),
+    Row("PATCH /v1/monitoring", "/v1/monitoring", "manage", own=True, body={"presence": True}),
     Row("POST /v1/applications/{application}/heartbeat",
         "/v1/applications/<application>/heartbeat", "emit", body={}),
     Row("PUT /v1/applications/{application}/monitor",
@@ -219,8 +223,7 @@ WRITES = (
         body={"name": "mine", "kind": "consumer", "client": "<client>"}),
     Row("PATCH /v1/sessions/{session}", "/v1/sessions/<session>", "emit listen manage",
         body={"window": 5}),
-    Row("PATCH /v1/sessions/{session}", "/v1/sessions/<session>", "listen",
-        body={"suspended": True}),
+    Row("PATCH /v1/sessions/{session}", "/v1/sessions/<session>", "listen", body={"suspended": True}),
     Row("POST /v1/session-groups", "/v1/session-groups", "emit listen manage",
         body={"name": "mine", "client": "<client>"}),
     Row("PATCH /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",

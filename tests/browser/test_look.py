@@ -40,6 +40,8 @@ PAGES = {
     "clients": "Clients",
     "limits": "Limits",
     "storage": "Storage",
+    "members": "Members",
+    "traces": "Traces",
     "jobs": "Jobs",
     "audit-trail?client=tester": "Audit trail",
     "operators": "Operators",

@@ -82,7 +82,7 @@ def caller(route: str) -> str:
     operators = any(
         part in route
         for part in (
-            *("/v1/zones", "PUT /v1/storage", "PUT /v1/limits", "/v1/jobs"),
+            *("/v1/zones", "PUT /v1/storage", "PUT /v1/limits", "/v1/jobs", "/v1/members"),
             *("/v1/operators", "/v1/session/password"),
         )
     )

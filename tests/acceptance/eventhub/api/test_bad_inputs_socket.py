@@ -26,6 +26,7 @@ ACK = {"op": "ack", "listener": "b"}
 SESSION_ACK = {"op": "ack", "session": "s", "stream": "orders"}
 CREDIT = {"op": "credit", "session": "s"}
 EMIT = {"op": "emit", "stream": "orders", "events": {"domain": "a", "type": "b"}}
+RESEND = {"op": "resend", "listener": "b"}
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 
 
@@ -197,6 +198,8 @@ MESSAGES = (
     bad("the hub's own", "emit", {**EMIT, "stream": "system"}, "forbidden"),
     bad("unknown stream", "emit", {**EMIT, "stream": "nowhere"}, "unknown_stream"),
     bad("unknown session", "emit", {**EMIT, "session": "nobody"}, "unknown_session", "session"),
+    bad("nobody's", "resend", {**RESEND, "from": 1, "to": 1}, "unknown_listener", listener="b"),
+    bad("no range", "resend", {**RESEND, "from": "1"}, "invalid_field", "from"),
     bad("no stream", "interest", {"op": "interest", "interest": "i"}, "missing_field", "stream"),
     bad("no grant", "interest", INTEREST, "forbidden", key="listener"),
     bad("the hub's own", "interest", {**INTEREST, "stream": "system"}, "forbidden"),

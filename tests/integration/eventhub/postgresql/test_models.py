@@ -30,7 +30,8 @@ from tests.unit.eventhub.supervisor.test_commands import manage
 
 FOLDERS = ("eventhub", "registrations", "delivery", "sparkjobs")
 LABELS = (
-    *("access", "eventlog", "types", "applications", "hub_sessions", "registrations", "delivery"),
+    *("access", "eventlog", "types", "applications", "hub_sessions", "monitoring"),
+    *("registrations", "delivery"),
     "jobs",
 )
 PARTS = {

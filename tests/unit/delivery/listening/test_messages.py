@@ -73,6 +73,8 @@ def test_an_invalid_mask_is_refused(mask: Any) -> None:
         ({"op": "connect", "session": ""}, errors.InvalidField, "session"),
         ({"op": "credit", "session": "s", "events": 0}, errors.InvalidField, "events"),
         ({"op": "emit", "stream": "s"}, errors.MissingField, "events"),
+        ({"op": "resend", "listener": "a", "from": 0}, errors.InvalidField, "from"),
+        ({"op": "resend", "listener": "a", "sequences": []}, errors.InvalidField, "sequences"),
     ],
 )
 def test_an_error_names_the_field(
