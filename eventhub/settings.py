@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "eventhub.types",
     "eventhub.applications",
     "registrations",
+    "registrations.timers",
     "delivery",
     "sparkjobs.runs",
     "eventhub.apps.EventHubConfig",

@@ -17,6 +17,7 @@ from registrations.endpoints.api import Endpoints, VerifiedEndpoint
 from registrations.endpoints.secrets_api import EndpointSecrets
 from registrations.groups.api import RegistrationGroups
 from registrations.match_index.builds import api as index_api
+from registrations.timers.api import RegistrationTimers
 
 admin.autodiscover()
 
@@ -40,6 +41,11 @@ urlpatterns = [
     path("v1/languages", registrations_api.Languages.as_view(LIST)),
     path("v1/filters", include("registrations.explain.urls")),
     path("v1/registrations", include("registrations.urls")),
+    path("v1/timers", include("registrations.timers.urls")),
+    path(
+        "v1/registrations/<str:registration>/timers/<str:handle>",
+        RegistrationTimers.as_view(CHANGE_AND_DELETE),
+    ),
     path("v1/registration-groups", RegistrationGroups.as_view(LIST_AND_CREATE)),
     path("v1/registration-groups/<str:group>", RegistrationGroups.as_view(CHANGE_AND_DELETE)),
     path("v1/endpoints", Endpoints.as_view(LIST_AND_CREATE)),

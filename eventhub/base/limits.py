@@ -394,6 +394,24 @@ HEARTBEAT_TIMEOUT_S_MIN = 5  # several checks, and a retry of the sender
 HEARTBEAT_TIMEOUT_S_MAX = 7 * 24 * 3600  # a weekly job
 HEARTBEAT_CHECK_INTERVAL_S = 1.0  # the delay of a missed heartbeat; one look-up in an index
 HEARTBEATS_MISSED_AT_ONCE = 500  # in one transaction, which holds up reports of the zone
+
+# --- timers ---
+TIMERS_PER_CLIENT_MAX = 1_000_000  # some 300 MB with their indexes
+TIMERS_PER_ZONE_MAX = 4_000_000
+TIMER_EVERY_S_MIN = 1  # of an interval; a cron expression matches once a minute at most
+TIMER_EVERY_S_MAX = 366 * 24 * 3600
+TIMER_AHEAD_S_MAX = 10 * 366 * 24 * 3600  # from now, of every time in a request
+TIMER_CRON_CHARS_MAX = 200
+TIMER_UPCOMING = 5  # times that are shown of a timer
+TIMER_MISSED_COUNTED_MAX = 1_000  # of a cron expression in an outage; some 20 ms
+TIMERS_FIRED_AT_ONCE = 1_000  # in one transaction; some 40 ms, as long as a batch of events
+TIMERS_LEAD_INTERVAL_S = 1.0  # in which another forwarder takes over
+TIMERS_CHECK_INTERVAL_S = 5.0  # while nothing is due; shorter than RETAIN_SESSION_IDLE_S_MAX
+TIMER_HELD_PAUSE_S = 0.02  # until a row is read again that is being changed
+TIMER_POSTPONED_S = 60.0  # while its stream accepts no events
+TIMERS_COUNT_INTERVAL_S = 10.0  # between counts for metrics
+TIMERS_COUNTED_MAX = 100_000  # of those that are due; some 20 ms
+
 EXAMPLE_ITEMS_MAX = 1_000  # of a list in a generated example
 EXAMPLE_SIZE_MAX = 65_536  # values, and characters of texts, that a schema's minimums may ask for
 

@@ -35,6 +35,7 @@ PAGES = {
     "types": "Types",
     "types/shop/order.placed": "order.placed",
     "applications": "Applications",
+    "timers": "Timers",
     "channels": "Channels",
     "clients": "Clients",
     "limits": "Limits",
@@ -52,6 +53,7 @@ FORMS = {  # what opens each
     "streams": "New stream",
     "types": "New type",
     "applications": "New application",
+    "timers": "New timer",
     "channels": "New channel",
     "clients": "New client",
     "limits": "Change the limits",
@@ -152,7 +154,7 @@ def test_the_chosen_colours_stay(desk: Desk) -> None:
 def test_keys_lead_everywhere(desk: Desk) -> None:
     page = desk.open("overview", "Overview")
     for key, heading in (("l", "Live events"), ("s", "Streams"), ("t", "Types"), ("h", "Channels"),
-                         ("a", "Applications"),
+                         ("a", "Applications"), ("i", "Timers"),
                          ("f", "Filters"), ("r", "Registrations"), ("p", "Groups"),
                          ("e", "Endpoints"), ("d", "Deliveries"), ("x", "Dead letters"),
                          ("y", "Replays"), ("c", "Clients"), ("q", "Storage"), ("j", "Jobs"),

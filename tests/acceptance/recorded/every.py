@@ -20,6 +20,8 @@ PARAMETERS = {
     "delivery": "<delivery>",
     "replay": "1",
     "registration": "<registration>",
+    "timer": "<timer>",
+    "handle": "tick",
     "endpoint": "<endpoint>",
     "group": "<group>",
     "application": "till",
