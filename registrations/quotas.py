@@ -1,5 +1,5 @@
-"""How many registrations, endpoints and timers a client may have, by the quotas of the client and its zone.
-Django module.
+"""How many registrations, endpoints and timers a client may have, by the quotas of the client and
+its zone. Django module.
 """
 
 from typing import NamedTuple

@@ -69,6 +69,7 @@ class Timers(OwnedView):
 class RegistrationTimers(Timers):
     """A timer by the handle that it has among those of its registration."""  # RDY-42
 
+    noun = "a timer of a registration", "timers of a registration"
     lookup_field = lookup_url_kwarg = "handle"
 
     @property
@@ -80,3 +81,13 @@ class RegistrationTimers(Timers):
         unknown = UnknownRegistration(field="registration")
         registration = parse_number(self.kwargs["registration"], error=unknown)
         return super().get_queryset().filter(registration_id=registration)
+
+    @operation(
+        "Suspend or resume a timer of a registration", TimerEnded, body=TimerChangeSerializer
+    )
+    def perform_partial_update(self, body: dict[str, Any]) -> Timer:
+        return super().perform_partial_update(body)
+
+    @operation("Delete a timer of a registration")
+    def perform_destroy(self) -> None:
+        super().perform_destroy()

@@ -8,7 +8,7 @@ one acts meanwhile: a row that has moved is not claimed again.
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import LiteralString, NamedTuple
 
 import psycopg
 
@@ -29,6 +29,7 @@ from registrations.timers.schedule import Fire, Schedule, fire, moment
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
 _NAME = "eventhub timers"
+_CHANNEL: LiteralString = "eventhub_timers"  # as in the statement `notify`
 
 
 class _Due(NamedTuple):
@@ -89,13 +90,15 @@ class TimerFiring:
         """Fire over one session of the database until it fails."""
         try:
             async with leading_session(self._url, _NAME) as connection:
-                while not await try_lead(connection, _NAME):
-                    await asyncio.sleep(limits.TIMERS_LEAD_INTERVAL_S)
                 connection.add_notify_handler(lambda _: self._note())
-                await connection.execute(SQL["listen"])
+                await connection.execute(f"LISTEN {_CHANNEL}")
+                leads = False
                 while True:
                     self._notified = False
-                    pause_s = await self._fire(connection)
+                    leads = leads or await try_lead(connection, _NAME)
+                    pause_s = limits.TIMERS_LEAD_INTERVAL_S
+                    if leads:
+                        pause_s = await self._fire(connection)
                     if pause_s > 0 and not self._notified:
                         await wait_for_notify(connection, pause_s)
         except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:

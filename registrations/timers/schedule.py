@@ -78,9 +78,7 @@ def schedule_of(fields: dict[str, Any], now: datetime) -> Schedule:
     start, end = fields.get("start"), fields.get("end")
     if "every_s" in given:
         every_s = fields["every_s"]
-        found = Schedule(
-            every_s=every_s, start=start or now + timedelta(seconds=every_s), end=end
-        )
+        found = Schedule(every_s=every_s, start=start or now + timedelta(seconds=every_s), end=end)
     else:
         zone = fields.get("timezone") or "UTC"
         _require_cron(fields["cron"], zone, now)

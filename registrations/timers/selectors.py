@@ -35,9 +35,7 @@ def timers_of(*, actor: Actor) -> QuerySet[Timer]:
 
 
 def schedule_of(timer: Timer) -> Schedule:
-    return Schedule(
-        timer.at, timer.every_s, timer.start, timer.end, timer.cron, timer.timezone
-    )
+    return Schedule(timer.at, timer.every_s, timer.start, timer.end, timer.cron, timer.timezone)
 
 
 def upcoming(timer: Timer) -> list[datetime]:

@@ -47,12 +47,17 @@ class NewTimerSerializer(TimerChangeSerializer):
         min_value=1,
         help_text="A registration of the client on the stream; the timer is deleted with it.",
     )
-    at = MomentField(required=False, help_text="It fires once, at this time; at once if it is past.")
+    at = MomentField(
+        required=False, help_text="It fires once, at this time; at once if it has passed."
+    )
     after_s = WholeField(
         required=False,
         min_value=0,
         max_value=limits.TIMER_AHEAD_S_MAX,
         help_text="It fires once, so many seconds after the request, or after `from`.",
+    )
+    vars()["from"] = MomentField(
+        required=False, help_text="The time to which `after_s` is added, instead of the request's."
     )
     every_s = WholeField(
         required=False,
@@ -81,11 +86,6 @@ class NewTimerSerializer(TimerChangeSerializer):
         required=False,
         help_text="The event to append; without one it is Time::Tick for the client.",
     )
-
-    def get_fields(self) -> dict[str, Any]:
-        """Return the fields, with `from`, which is no name in Python."""
-        after = MomentField(required=False, help_text="The time to which `after_s` is added.")
-        return {**super().get_fields(), "from": after}
 
 
 class TimerSerializer(AnswerSerializer):

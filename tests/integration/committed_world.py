@@ -1,4 +1,4 @@
-"""A migrated database of a test's own that Django uses, so that other sessions see what it commits."""
+"""A migrated database of a test's own, so that other sessions see what Django commits."""
 
 import os
 from collections.abc import Iterator

@@ -61,11 +61,8 @@ SELECT COALESCE(sum(timers), 0)::bigint FROM timer_counts
 -- Never inside a transaction, where it would serialize all commits of the server.
 SELECT pg_notify('eventhub_timers', '')
 
--- name: listen
-LISTEN eventhub_timers
-
 -- name: end_of_registrations
-DELETE FROM timers WHERE registration_id = ANY (%s::bigint[]) RETURNING client_id
+DELETE FROM timers WHERE registration_id = ANY (%s::bigint[]) AND registration_id IS NOT NULL RETURNING client_id
 
 -- name: end_of_client
 DELETE FROM timers WHERE client_id = %s RETURNING client_id

@@ -20,7 +20,7 @@ PARAMETERS = {
     "delivery": "<delivery>",
     "replay": "1",
     "registration": "<registration>",
-    "timer": "<timer>",
+    "timer": "1",
     "handle": "tick",
     "endpoint": "<endpoint>",
     "group": "<group>",

@@ -20,6 +20,7 @@ def create(zone: LiveZone, handle: str, *, key: str = "", **fields: Any) -> dict
 
 @pytest.mark.req("SUN-24")
 async def test_a_timer_at_one_second_is_one_event(hub: LiveHub, zone: LiveZone) -> None:
+    hub.start_callbacks()
     zone.create_stream("alarms")
     async with session(hub, zone.admin) as reader:
         await reader.listen("alarms")
@@ -65,15 +66,13 @@ def test_changes_of_timers_are_events_of_system_with_the_caller(
 ) -> None:
     zone.create_stream("alarms")
     system = hub.call("GET", "/v1/streams/system", key=zone.admin).json
-    start = f"{system['segment']}:{system['last']}"
+    start = f"{system['segment']['uuid']}:{system['last']}"
     created = create(zone, "hourly", cron="0 * * * *", timezone="Europe/Berlin")
     path = f"/v1/timers/{created['id']}"
     for body in ({"suspended": True}, {"suspended": True}, {"suspended": False}):
         assert hub.call("PATCH", path, body, key=zone.admin).status == 200
     assert hub.call("DELETE", path, key=zone.admin).status == 204
-    page = hub.call(
-        "GET", f"/v1/streams/system/events?from={start}&limit=1000", key=zone.admin
-    )
+    page = hub.call("GET", f"/v1/streams/system/events?from={start}&limit=1000", key=zone.admin)
     found = [one["event"] for one in page.json["events"]]
     own = [one for one in found if one["type"].startswith("timer.")]
     assert [(one["type"], one["attributes"]["suspended"]) for one in own] == [

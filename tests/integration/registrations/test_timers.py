@@ -161,7 +161,8 @@ def test_a_repeating_timer_skips_what_it_missed_while_suspended_and_a_single_one
         changed = world.caller.patch(path, {"suspended": True}).json()
         assert (changed["suspended"], changed["upcoming"]) == (True, [])
     assert (world.fire(), events()) == (0, [])
-    sql("UPDATE timers SET next_at = next_at - interval '1 hour', start = start - interval '1 hour'")
+    hour = "interval '1 hour'"
+    sql(f"UPDATE timers SET next_at = next_at - {hour}, start = start - {hour}")
     for path in paths:
         assert world.caller.patch(path, {"suspended": False}).json()["suspended"] is False
     resumed = world.caller.get(f"/v1/timers/{often['id']}").json()
@@ -204,7 +205,7 @@ def test_a_timer_with_an_event_is_a_delayed_emit(world: World) -> None:
         ({**event, "attributes": {}}, "type_violation", None),
         ({**event, "id": "x"}, "invalid_field", "event.id"),
         ({"domain": "shop"}, "missing_field", "event.type"),
-        ({**event, "priority": 5_000}, "number_out_of_range", "event.priority"),
+        ({**event, "priority": 5_000}, "invalid_field", "event.priority"),
     ):
         body = {"stream": "alarms", "handle": "wrong", "after_s": 1, "event": wrong}
         answer = world.caller.post("/v1/timers", body)
@@ -227,7 +228,8 @@ def test_an_outage_is_one_fire_that_says_how_many_times_it_stands_for(world: Wor
     assert [one for one in ticks() if one[0] == "often"] == [("often", 1, 11)]
     world.clock.advance_s(5)
     assert (world.fire(), ticks()[-1]) == (1, ("often", 2, 0))
-    [scheduled] = [one.attributes["scheduled_at"] for one in events() if one.attributes["missed"] == 11]
+    found = [one.attributes for one in events()]
+    [scheduled] = [one["scheduled_at"] for one in found if one["missed"] == 11]
     assert datetime.fromisoformat(scheduled) == world.start + timedelta(seconds=120)
 
 
@@ -348,7 +350,8 @@ def test_a_pass_is_bounded_in_order_and_finds_what_is_due_by_an_index(world: Wor
     world.create("template", at=world.at(7200))
     most = limits.TIMERS_FIRED_AT_ONCE
     sql(
-        "INSERT INTO timers (zone_id, client_id, stream_id, handle, at, next_at, due_at, created_at)"
+        "INSERT INTO timers"
+        " (zone_id, client_id, stream_id, handle, at, next_at, due_at, created_at)"
         " SELECT zone_id, client_id, stream_id, 'n' || n, due.at, due.at, due.at, now()"
         " FROM timers, generate_series(1, %s) AS n,"
         " LATERAL (SELECT next_at - interval '2 hours' + n * interval '1 ms' AS at) AS due",

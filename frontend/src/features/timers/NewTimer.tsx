@@ -43,14 +43,7 @@ export function NewTimer({ zone, onMade }: Props) {
   const [handle, setHandle] = useState("");
   const [event, setEvent] = useState("");
   const [malformed, setMalformed] = useState(false);
-  const [schedule, setSchedule] = useState<Schedule>({
-    kind: "after",
-    seconds: 3_600,
-    time: localTime(new Date(Date.now() + AN_HOUR_MS)),
-    end: "",
-    cron: "0 8 * * MON-FRI",
-    timezone: ZONE,
-  });
+  const [schedule, setSchedule] = useState<Schedule>(suggested);
   const submit = () => {
     const parsed = eventOf(event);
     setMalformed(parsed === null);
@@ -90,6 +83,11 @@ export function NewTimer({ zone, onMade }: Props) {
       />
     </Form>
   );
+}
+
+function suggested(): Schedule {
+  const time = localTime(new Date(Date.now() + AN_HOUR_MS));
+  return { kind: "after", seconds: 3_600, time, end: "", cron: "0 8 * * MON-FRI", timezone: ZONE };
 }
 
 function ScheduleFields({ value, onChange, error }: { value: Schedule; onChange: (next: Schedule) => void; error: unknown }) {
