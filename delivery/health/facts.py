@@ -46,9 +46,9 @@ async def read(connection: Connection) -> HealthFacts:
         "claim_s": limits.CALLBACK_CLAIM_S,
     }
     facts: HealthFacts | None = None
+    settings = {"statement_ms": f"{limits.HEALTH_CHECK_MS_MAX}ms"}
     try:
-        async with connection.transaction():
-            settings = {"statement_ms": f"{limits.HEALTH_CHECK_MS_MAX}ms"}
+        async with connection.pipeline(), connection.transaction():
             await connection.execute(SQL["settings"], settings)
             [facts] = await fetch_all(connection, HealthFacts, SQL["facts"], bounds)
             overdue_us = await fetch_value(connection, SQL["overdue"], bounds)

@@ -763,6 +763,17 @@ RELAY_RETRY_S = 3_600.0  # a relay waits this long for an unavailable hub, then 
 CONSUMER_ATTEMPTS = 3  # of a program or receiver, before an event counts as failed
 OUTBOX_HELD_S = 30.0  # after a refusal that an operator may end: a key, a grant, a stream
 
+# --- orders of delivery ---
+# events of one session that its cursor has not passed; one can be overtaken by at most so many
+SESSION_QUEUE_EVENTS_MAX = 10_000
+SESSION_QUEUE_BYTES_MAX = 16 * 1024 * 1024  # in memory, of events that one session has still to get
+SESSION_QUEUES_BYTES_TOTAL_MAX = 128 * 1024 * 1024  # of all sessions of a process; beyond it ...
+SESSION_QUEUE_SCARCE_BYTES_MAX = 128 * 1024  # ... each may hold so many
+ORDER_OCCUR_DELAY_MS_DEFAULT = 1_000  # of a timestamp order that states none
+ORDER_HOLD_MS_DEFAULT = 1_000  # likewise of a causal order
+ORDER_HOLD_MS_MAX = 60_000  # for which any order may hold an event
+ORDER_NAMES_MAX = 20_000  # ids, producers or types that an order remembers; the oldest go first
+
 # --- listening ---
 TIME_CHARS_MAX = 40  # a start given as a time; RFC 3339 with a fraction takes 35
 LISTEN_FIRST_PAGE_EVENTS_MAX = 128  # a listener's first read: its first event comes soon

@@ -73,6 +73,11 @@ SENT_BYTES = Counter(
     "eventhub_sent_bytes", "Bytes of frames sent to listeners, before compression."
 )
 EXPIRED = Counter("eventhub_expired_events", "Events not sent because they had expired.")
+OUT_OF_ORDER = Counter(
+    "eventhub_out_of_order_events",
+    "Events delivered to sessions out of the order that was requested.",
+    ["reason"],
+)
 SLOW_READERS = Counter(
     "eventhub_slow_readers", "Slow consumers disconnected with a position to resume from."
 )

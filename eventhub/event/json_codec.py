@@ -53,13 +53,14 @@ class EventJson(TypedDict, total=False):
     bundle_number: Int64
     time_constraint_ms: Int64
     tombstone: bool
+    order: Literal["causal", "none"]
     expires_at: Time
     time: Time
 
 
 _TEXTS = (
     *("source", "name", "version", "node", "key", "bundle", "correlation", "cause", "traceparent"),
-    *("summary", "merge_scheme"),
+    *("summary", "merge_scheme", "order"),
 )
 _GROUPED = ("application", "environment", "depends", "destinations", "audience")
 _PLAIN = ("priority", "bundle_number", "time_constraint_ms", "tombstone")
