@@ -87,7 +87,7 @@ class TimerFiring:
         self._count_at_s = float("-inf")
 
     async def run(self) -> None:
-        """Fire over one session of the database until it fails."""
+        """Let timers fire over one session of the database until it fails."""
         try:
             async with leading_session(self._url, _NAME) as connection:
                 connection.add_notify_handler(lambda _: self._note())
@@ -109,7 +109,7 @@ class TimerFiring:
         self._notified = True
 
     async def _fire(self, connection: Connection) -> float:
-        """Fire what is due; return the seconds until the next look."""
+        """Let timers fire that are due; return the seconds until the next look."""
         found = await fire_due(connection, self._clock)
         await self._count(connection)
         if found == limits.TIMERS_FIRED_AT_ONCE:
@@ -132,8 +132,8 @@ class TimerFiring:
 
 
 async def fire_due(connection: Connection, clock: Clock) -> int:
-    """Fire the earliest timers that are due by the clock, TIMERS_FIRED_AT_ONCE at most; return how
-    many were examined. The connection is in autocommit mode. Raises what psycopg raises, and
+    """Let the earliest timers fire that are due by the clock, TIMERS_FIRED_AT_ONCE at most; return
+    how many were examined. The connection is in autocommit mode. Raises what psycopg raises, and
     EventHubError while nothing can be appended.
     """
     now = moment(clock.now_us())

@@ -91,7 +91,7 @@ class Timer(models.Model):
 
 
 class TimerCount(models.Model):
-    """How many timers a client has. Whoever adds or deletes timers updates it after their rows."""
+    """How many timers a client has. A transaction updates it after the rows of timers."""
 
     client = OneToOneField(Client, models.DO_NOTHING, primary_key=True, db_constraint=False)
     zone = Reference(Zone)
