@@ -75,7 +75,7 @@ class QuotasSerializer(Serializer):
     events_per_s = _quota(limits.EMIT_RATE_MAX)
     registrations = _quota(limits.REGISTRATIONS_PER_CLIENT_MAX * limits.CLIENTS_PER_ZONE_MAX)
     endpoints = _quota(limits.ENDPOINTS_PER_CLIENT_MAX * limits.CLIENTS_PER_ZONE_MAX)
-    timers = _quota(limits.TIMERS_PER_ZONE_MAX)
+    timers = _quota(limits.TIMERS_PER_CLIENT_MAX * limits.CLIENTS_PER_ZONE_MAX)
     sockets = _quota(limits.SOCKETS_QUOTA_MAX)
     backlog_events = _quota(limits.BACKLOG_EVENTS_MAX)
     backlog_bytes = _quota(limits.RETAIN_BYTES_MAX, least=limits.BACKLOG_BYTES_MIN)

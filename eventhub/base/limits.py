@@ -397,11 +397,10 @@ HEARTBEATS_MISSED_AT_ONCE = 500  # in one transaction, which holds up reports of
 
 # --- timers ---
 TIMERS_PER_CLIENT_MAX = 1_000_000  # some 300 MB with their indexes
-TIMERS_PER_ZONE_MAX = 4_000_000
 TIMER_EVERY_S_MIN = 1  # of an interval; a cron expression matches once a minute at most
-TIMER_EVERY_S_MAX = 366 * 24 * 3600
+TIMER_EVERY_S_MAX = 366 * 24 * 3600  # a yearly one
 TIMER_AHEAD_S_MAX = 10 * 366 * 24 * 3600  # from now, of every time in a request
-TIMER_CRON_CHARS_MAX = 200
+TIMER_CRON_CHARS_MAX = 200  # five fields with long lists
 TIMER_UPCOMING = 5  # times that are shown of a timer
 TIMER_MISSED_COUNTED_MAX = 1_000  # of a cron expression in an outage; some 20 ms
 TIMERS_FIRED_AT_ONCE = 1_000  # in one transaction; some 40 ms, as long as a batch of events

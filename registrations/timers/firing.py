@@ -32,7 +32,7 @@ _NAME = "eventhub timers"
 _CHANNEL: LiteralString = "eventhub_timers"  # as in the statement `notify`
 
 
-class _Due(NamedTuple):
+class _DueTimer(NamedTuple):
     """A timer that is due. `is_gone`: its stream or client was deleted; `is_refused`: its stream
     accepts no events now.
     """
@@ -64,13 +64,13 @@ class _Due(NamedTuple):
 class _Move(NamedTuple):
     """The next state of a timer. `next_at` None: it is deleted; `draft` None: it does not fire."""
 
-    due: _Due
+    due: _DueTimer
     next_at: datetime | None
     due_at: datetime | None
     draft: Draft | None
 
 
-class _Claimed(NamedTuple):
+class _ClaimedTimer(NamedTuple):
     """A timer that was moved, or deleted: then `ended_of` is its client."""
 
     id: int
@@ -138,7 +138,7 @@ async def fire_due(connection: Connection, clock: Clock) -> int:
     """
     now = moment(clock.now_us())
     values = {"now": now, "rows_max": limits.TIMERS_FIRED_AT_ONCE}
-    found = await fetch_all(connection, _Due, SQL["due"], values)
+    found = await fetch_all(connection, _DueTimer, SQL["due"], values)
     moves: list[_Move] = []
     for one in found:
         moves.append(_move(one, now))
@@ -156,7 +156,7 @@ async def fire_due(connection: Connection, clock: Clock) -> int:
     return len(found)
 
 
-def _move(due: _Due, now: datetime) -> _Move:
+def _move(due: _DueTimer, now: datetime) -> _Move:
     if due.is_gone or due.client is None:
         return _Move(due, None, None, None)
     if due.is_refused:
@@ -185,7 +185,7 @@ async def _claim(connection: Connection, moves: Sequence[_Move], now: datetime) 
         "fires": [int(one.draft is not None) for one in moves],
         "now": now,
     }
-    claimed = await fetch_all(connection, _Claimed, SQL["claim"], values)
+    claimed = await fetch_all(connection, _ClaimedTimer, SQL["claim"], values)
     ended = [one.ended_of for one in claimed if one.ended_of is not None]
     if ended:
         await connection.execute(SQL["count_ended"], {"clients": ended})

@@ -11,9 +11,8 @@ from eventhub.access.grants import HUB_STREAMS
 from eventhub.access.principal import Actor
 from eventhub.access.rate_limits import spend_now
 from eventhub.api.announcements import announce, raw_connection
-from eventhub.base import limits
 from eventhub.base.clock import SystemClock
-from eventhub.base.errors import EventHubError, Forbidden, InvalidField, LimitReached
+from eventhub.base.errors import EventHubError, Forbidden, InvalidField
 from eventhub.event.inbound import from_objects
 from eventhub.eventlog import streams
 from eventhub.eventlog.errors import StreamDeleting
@@ -21,7 +20,7 @@ from eventhub.eventlog.streams import StreamRow
 from eventhub.streams.checked_event import checked_draft
 from registrations import statements
 from registrations.errors import UnknownRegistration
-from registrations.quotas import require_room, used_in_zone
+from registrations.quotas import require_room
 from registrations.scope import Owner
 from registrations.services import lock_owner, require_listen_to_all
 from registrations.timers import selectors
@@ -170,8 +169,6 @@ def _require_room(actor: Actor, owner: Owner) -> None:
     """Raise LimitReached unless the locked client may have one more timer."""
     own = TimerCount.objects.filter(client_id=owner.id).first()
     require_room("timers", actor.zone_id, owner.id, used=own.timers if own else 0)
-    if used_in_zone("timers", actor.zone_id) >= limits.TIMERS_PER_ZONE_MAX:
-        raise LimitReached(limit=limits.TIMERS_PER_ZONE_MAX)
 
 
 def _announce(actor: Actor, change: str, timer: Timer) -> None:

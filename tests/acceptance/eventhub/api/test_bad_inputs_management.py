@@ -14,6 +14,7 @@ from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES
 from registrations.interest.operations import INTEREST_ROUTES
+from tests.acceptance import bad_timers
 from tests.acceptance.bad_inputs import EMIT, Bad, World, routes
 
 pytestmark = pytest.mark.usefixtures("untouched")
@@ -381,37 +382,7 @@ _OF_APPLICATIONS = (
         "/v1/application-groups/nobody", 404, "unknown_application_group",
         {"field": "application_group"}),
 )  # fmt: skip
-_TIMER = {"stream": "orders", "handle": "tick"}
-
-
-def _of_timers() -> Iterator[Bad]:
-    route = path = "/v1/timers"
-    for name, body, status, code, at in (
-        ("no time", {}, 400, "missing_field", "at"),
-        ("two times", {"after_s": 1, "every_s": 1}, 400, "invalid_field", "every_s"),
-        ("no interval", {"every_s": 0}, 400, "invalid_field", "every_s"),
-        ("no expression", {"cron": "hourly"}, 400, "invalid_field", "cron"),
-        ("no time zone", {"cron": "* * * * *", "timezone": "x"}, 400, "invalid_field", "timezone"),
-        ("far", {"at": "9999-01-01T00:00:00Z"}, 400, "invalid_field", "at"),
-        ("never", {"every_s": 9, "end": "2020-01-01T00:00:00Z"}, 400, "invalid_field", "end"),
-        ("no event", {"after_s": 1, "event": {"domain": "d"}}, 400, "missing_field", "event.type"),
-        ("an id", {"after_s": 1, "event": {"domain": "d", "type": "t", "id": "x"}}, 400,
-         "invalid_field", "event.id"),
-        ("no stream", {"after_s": 1, "stream": "none"}, 404, "unknown_stream", None),
-        ("the hub's own", {"after_s": 1, "stream": "system"}, 403, "forbidden", "stream"),
-        ("no registration", {"after_s": 1, "registration": 999999}, 404, "unknown_registration",
-         "registration"),
-        ("another zone's client", {"after_s": 1, "client": "nobody"}, 404, "not_found", "client"),
-    ):  # fmt: skip
-        place = {} if at is None else {"field": at}
-        yield Bad(name, f"POST {route}", path, status, code, place, {**_TIMER, **body})
-    for method in ("GET", "PATCH", "DELETE"):
-        body = {"suspended": True} if method == "PATCH" else None
-        yield Bad("no such timer", f"{method} /v1/timers/{{timer}}", "/v1/timers/999999", 404,
-                  "unknown_timer", {"field": "timer"}, body, method=method)  # fmt: skip
-
-
-CASES = (*of_every_route(), *OF_ONE_ROUTE, *_OF_APPLICATIONS, *_of_timers())
+CASES = (*of_every_route(), *OF_ONE_ROUTE, *_OF_APPLICATIONS, *bad_timers.bad_requests())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route} {case.name}")
