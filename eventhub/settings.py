@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "eventhub.streams",
     "eventhub.types",
     "eventhub.applications",
+    "eventhub.monitoring",
     "registrations",
     "registrations.timers",
     "delivery",
@@ -116,6 +117,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+PASSWORD_RESET_TIMEOUT = limits.OPERATOR_SETUP_S_MAX  # of an operator's set-up token
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

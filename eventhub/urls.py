@@ -9,6 +9,7 @@ from django.urls import include, path
 from eventhub.api import back_office
 from eventhub.api.resource import CHANGE_AND_DELETE, DELETE, LIST, LIST_AND_CREATE, ONE, PUT
 from eventhub.applications.api import ApplicationGroups
+from eventhub.monitoring.api import Members, ZoneMonitoring
 from eventhub.streams import api as streams_api
 from eventhub.streams.audit_api import AuditedActs
 from eventhub.web import console, openapi
@@ -38,6 +39,8 @@ urlpatterns = [
         "v1/application-groups/<str:application_group>",
         ApplicationGroups.as_view({**PUT, **DELETE}),
     ),
+    path("v1/members", Members.as_view(LIST)),
+    path("v1/monitoring", ZoneMonitoring.as_view({**ONE, "patch": "partial_update"})),
     path("v1/languages", registrations_api.Languages.as_view(LIST)),
     path("v1/filters", include("registrations.explain.urls")),
     path("v1/registrations", include("registrations.urls")),

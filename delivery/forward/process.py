@@ -30,6 +30,7 @@ from eventhub.base.event_loop import run_forever, wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import ReadsArchive
+from eventhub.monitoring.heartbeat import membership
 from eventhub.postgresql.connections import CONNECTION_ERRORS, reading
 from eventhub.types.registry import TypeRegistry
 from registrations.catalog import oldest_transaction, streams_with_callbacks
@@ -62,6 +63,7 @@ async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
             mark_url=settings.mark_url,
         ) as hub_log,
         writing_pool(settings.database_url) as pool,
+        membership("forwarder", settings.database_url),
     ):
         url = settings.direct_url or settings.database_url
         forwarder = ForwarderProcess(hub_log, url, settings.data)

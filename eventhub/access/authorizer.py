@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, LiteralString, NamedTuple, TypeVar
 
+from eventhub.access.addresses import require_allowed
 from eventhub.access.credential_queries import (
     FIND_BY_DIGEST,
     FIND_BY_PUBLIC_ID,
@@ -110,9 +111,10 @@ class Authorizer:
         return self.fresh()
 
     async def authenticate(self, credential: str) -> Principal:
-        """Return the principal of an API key or connection token.
+        """Return the principal of an API key or connection token, which the present request may
+        use from its address.
 
-        Raises InvalidCredentials, TokenExpired, DatabaseUnavailable.
+        Raises InvalidCredentials, TokenExpired, AddressNotAllowed, DatabaseUnavailable.
         """
         digest = hashlib.sha256(credential.encode()).digest()
         principal = self._keys.get(digest)
@@ -120,6 +122,8 @@ class Authorizer:
             principal = await self._once(digest, lambda: self._look_up(credential, digest))
         if self._expired(principal):
             raise InvalidCredentials if is_key(credential) else TokenExpired
+        if principal.networks is not None:
+            require_allowed(principal.networks)
         return principal
 
     def _expired(self, principal: Principal) -> bool:
@@ -191,7 +195,7 @@ class Authorizer:
         type = event.type
         if ".quota_" in type and event.attributes.get("kind") != "stored_bytes":
             return  # nothing here depends on the others
-        if type.startswith(("key.", "client.", "zone.")) or type == "stream.deleted":
+        if type.startswith(("key.", "client.", "zone.", "operator.")) or type == "stream.deleted":
             self._forget_all()
         elif type.startswith("stream."):
             self._streams = {}  # a look-up in progress writes to the old dict

@@ -7,16 +7,19 @@ client and sees every event of the zone it names.
 
 from typing import NamedTuple
 
+from eventhub.access.addresses import Networks
 from eventhub.access.grants import ACTIONS, Grant, allows, to_listen
 from eventhub.access.quotas import EmitRates, ZoneStorageFull
 from eventhub.access.tokens import Claims
-from eventhub.base import caller
+from eventhub.base import caller, traced_call
 from eventhub.base.errors import Forbidden
 from eventhub.base.fair_queue import QueueOwner
 from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
 
 OPERATOR_PREFIX = "operator:"  # of the client's name of an operator's principal
+# the destinations of an event for operators only: no client can have this name
+OPERATORS_ONLY = (f"{OPERATOR_PREFIX}*",)
 
 
 class Principal(NamedTuple):
@@ -38,6 +41,8 @@ class Principal(NamedTuple):
     rates: EmitRates | None = None  # None: no quota of emits
     storage_quota: int | None = None  # of stored bytes, if the zone has reached it
     sockets_bounded: bool = False  # the client or its zone has a quota of sockets
+    networks: Networks | None = None  # from which the key may be used; None: from everywhere
+    role: str = ""  # of the operator; a key has none
 
     @property
     def queue_owner(self) -> QueueOwner:
@@ -60,6 +65,7 @@ class Principal(NamedTuple):
             caller.identify("operator", operator=self.client.removeprefix(OPERATOR_PREFIX))
         else:
             caller.identify("key", key=self.public_id, client=self.client)
+        traced_call.note_caller(caller.current(), self.zone_id)
 
     @property
     def manages_zone(self) -> bool:

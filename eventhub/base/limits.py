@@ -228,6 +228,7 @@ LISTENERS_PER_SOCKET_MAX = 64
 MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; the largest is a listen with pairs
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
 WINDOW_EVENTS_MAX = 10_000  # unacknowledged events that a listener may request
+RESEND_SEQUENCES_MAX = 1_000  # that a reader may request again at once; one page of the log
 UNSENT_BYTES_MAX = 4 * 1024 * 1024  # two of the largest frames; pongs count too
 SEND_PROGRESS_BYTES_MIN = 16 * 1024  # of a large frame, to count as progress
 SEND_STALL_S_MAX = 10.0  # without progress, after which a slow consumer must resume
@@ -261,6 +262,9 @@ CLIENTS_PER_ZONE_MAX = 10_000
 AUDIENCES_PER_CLIENT_MAX = 64  # groups of clients; each event with an audience is tested with them
 GROUP_ZONES_CACHED_MAX = 1_000  # in one process; a zone has at most CLIENTS_PER_ZONE_MAX clients
 GRANTS_PER_KEY_MAX = 100
+# addresses and networks that a key may be used from; each is compared in every request of the key
+ALLOWED_ADDRESSES_PER_KEY_MAX = 64
+ADDRESS_CHARS_MAX = 64  # of one of them; the longest, an IPv6 network, has 43
 CONNECTION_TOKEN_S_DEFAULT = 600
 CONNECTION_TOKEN_S_MAX = 24 * 3600
 TOKEN_BYTES_MAX = 4_096
@@ -274,6 +278,9 @@ LOGIN_BODY_BYTES_MAX = 4 * 1024  # a username and a password, from an unauthenti
 LOGIN_HASHES_AT_ONCE = 1
 LOGIN_HASHES_WAITING_MAX = 40  # each has a thread
 LOGIN_HASHES_WAITING_PER_ADDRESS_MAX = 2  # a person has one; several share a proxy
+OPERATORS_MAX = 1_000  # of the hub: people, not programs
+OPERATOR_NAME_CHARS_MAX = 150  # the column of Django's users
+OPERATOR_SETUP_S_MAX = 3 * 24 * 3600  # within which a set-up token sets a password
 LOGIN_WINDOW_S = 60  # the time over which login attempts are counted
 LOGIN_ATTEMPTS_PER_USER_MAX = 10  # in that window, from one address
 LOGIN_ATTEMPTS_PER_ADDRESS_MAX = 30  # in that window, for all usernames
@@ -411,6 +418,19 @@ TIMER_POSTPONED_S = 60.0  # while its stream accepts no events
 TIMERS_COUNT_INTERVAL_S = 10.0  # between counts for metrics
 TIMERS_COUNTED_MAX = 100_000  # of those that are due; some 20 ms
 
+# --- monitoring ---
+MEMBER_HEARTBEAT_S = 5.0  # between heartbeats of a process of the hub, one row each
+MEMBER_LOST_S = 16.0  # without a heartbeat, of which three were due, a process is lost
+MEMBER_LEAVE_S_MAX = 1.0  # a process that ends waits this long for the database
+MEMBERS_CHECK_INTERVAL_S = 1.0  # the delay of an announcement; a few rows
+PRESENCE_CHECK_INTERVAL_S = 2.0  # between comparisons of all counted sockets; some 20 ms of 10,000
+PRESENCE_GRACE_S = 30.0  # without a socket, in which a client may reconnect
+PRESENCES_AT_ONCE = 1_000  # clients in one transaction: 10,000 that connect at once cost ten
+TRACES_INTERVAL_S = 0.2  # between two appends of traces in one process ...
+TRACES_AT_ONCE = 500  # ... of so many calls: 2,500 a second, about one core of the appender's time
+TRACES_WAITING_MAX = 5_000  # calls in one process, some 2 MiB; others are dropped and counted
+TRACE_EVENTS_RETAINED = 100_000  # of a zone: some hours of a busy console
+PRESENCE_EVENTS_RETAINED = 100_000  # of a zone; the latest of each connected client always is
 EXAMPLE_ITEMS_MAX = 1_000  # of a list in a generated example
 EXAMPLE_SIZE_MAX = 65_536  # values, and characters of texts, that a schema's minimums may ask for
 

@@ -237,6 +237,15 @@ QUOTAS_REACHED = _newest(
     "eventhub_quotas_reached", "Quotas of zones and clients that are reached now.", ["kind"]
 )
 APPLICATIONS = _newest("eventhub_applications", "Applications by state.", ["state"])
+RESENT = Counter("eventhub_resent_events", "Events that readers of websockets requested again.")
+TRACES = Counter("eventhub_traces", "API calls appended as events to the streams of traces.")
+TRACES_DROPPED = Counter(
+    "eventhub_traces_dropped", "API calls whose events were dropped, by reason.", ["reason"]
+)
+MEMBERS = _newest("eventhub_members", "Processes of the hub by kind.", ["kind"])
+PRESENT_CLIENTS = _newest(
+    "eventhub_present_clients", "Connected clients of zones with presence, as announced."
+)
 MISSED_HEARTBEATS = Counter(
     "eventhub_missed_heartbeats", "Heartbeats of monitored applications that were missed."
 )

@@ -9,6 +9,7 @@ the reply is known: of the route's stream if the caller has the grant that the r
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from eventhub.access import roles
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits
@@ -57,11 +58,16 @@ class Call(NamedTuple):
     incoming: Incoming
     parameters: tuple[str, ...]  # of the path, in order
     subject: Subject
+    role: str  # that an operator needs
 
     async def authenticate(self, credential: str) -> Principal:
-        """Return the caller. Raises what Authorizer.authenticate raises."""
+        """Return the caller. Raises what Authorizer.authenticate raises, and Forbidden for an
+        operator without the role that the route needs.
+        """
         self.subject.caller = found = await self.authorizer.authenticate(credential)
         found.identify()
+        if found.is_operator:
+            roles.require(found.role, self.role)
         return found
 
     async def find_stream(self, principal: Principal, name: str) -> StreamInfo:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
+from eventhub.access import roles
 from eventhub.access.quotas import RateLimited, ZoneStorageFull
 from eventhub.base import errors, limits
 from eventhub.base.errors import DatabaseBusy
@@ -42,6 +43,7 @@ class Route(NamedTuple):
     raises: tuple[type[errors.EventHubError], ...] = ()
     body: Mapping[str, Any] | None = None  # a type or JSON Schema by media type
     parameters: tuple[dict[str, Any], ...] = ()  # OpenAPI parameters, without those of the path
+    only_reads: bool = False  # a POST that changes nothing
 
     def pattern(self) -> re.Pattern[str]:
         """Compile the path to a pattern in which a parameter is one path segment."""
@@ -62,13 +64,23 @@ class Route(NamedTuple):
             + list(self.parameters),
             "responses": {
                 **{status: _response(spec) for status, spec in self.responses.items()},
-                **_problem_responses((*_ALWAYS, *self.raises)),
+                **_problem_responses((*_ALWAYS, *self.raises, *self._refusals)),
             },
         }
         if self.body is not None:
             operation["requestBody"] = {"required": True, "content": _content(self.body)}
         operation["security"] = [{"bearer": []}] if self.authenticates else []
         return operation
+
+    @property
+    def role(self) -> str:
+        """The role that an operator needs."""
+        return roles.needed(self.method, roles.VIEWER if self.only_reads else "")
+
+    @property
+    def _refusals(self) -> tuple[type[errors.EventHubError], ...]:
+        """The refusals of callers who are known."""
+        return (errors.AddressNotAllowed,) if self.depends_on_caller else ()
 
     @property
     def authenticates(self) -> bool:

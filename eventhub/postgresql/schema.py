@@ -25,6 +25,7 @@ APPS = {
     "delivery": "delivery",
     "eventlog": "eventhub/eventlog",
     "jobs": "sparkjobs/runs",
+    "monitoring": "eventhub/monitoring",
     "registrations": "registrations",
     "timers": "registrations/timers",
     "types": "eventhub/types",

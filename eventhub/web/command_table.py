@@ -12,8 +12,11 @@ from eventhub.web.openapi import document
 _HEADERS = ("If-Match", "If-None-Match")
 _JSON = "application/json"
 _RAW = "application/x-ndjson"
-# What the command line does by itself: `emit`, `listen`, `segments download`, `login`
-_BY_HAND = re.compile(r"/v1/(session|streams/{stream}/(events|segments/{segment}/raw))")
+# What the command line does by itself: `emit`, `listen`, `segments download`, `login`. Passwords
+# are typed in the console, not in a shell, which stores them in its history.
+_BY_HAND = re.compile(
+    r"/v1/(session(/setup|/password)?|streams/{stream}/(events|segments/{segment}/raw))"
+)
 # whose last word is the verb itself
 _ACTIONS = {
     *("apply", "cancel", "check", "discard", "dry-run", "explain", "heartbeat", "interest"),
@@ -49,6 +52,11 @@ GROUPS = {
     "keys": "API keys by their public id: show, change and revoke them.",
     "languages": "Filter languages: list them.",
     "limits": "Limits of tenants: list and set them.",
+    "members": "The hub's processes: list them.",
+    "monitoring": "Events about clients and API calls: show and switch them.",
+    "presence": "Connected clients: list them.",
+    "operators": "Operators: create them, change their roles and delete them.",
+    "operators setup-token": "Set-up tokens, with which operators set their passwords.",
     "overview": "The figures of a zone.",
     "registration-groups": "Groups of registrations, which are suspended and resumed together.",
     "registrations": "Registrations (subscriptions): create, change, explain and end them.",

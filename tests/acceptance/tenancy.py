@@ -20,7 +20,9 @@ ZONELESS = frozenset(
         *("GET /docs/api", "GET /docs/errors", "GET /docs/openapi.json"),
         *("GET /healthz", "GET /readyz", "GET /metrics"),
         *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
+        *("POST /v1/session/setup", "POST /v1/session/password"),
         *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS confirm"),
+        "WS resend",
         "WS stop",  # these name a listen of the same socket
     }
 )
@@ -53,7 +55,12 @@ READS = (
     Row("GET /v1/overview", "/v1/overview", "manage", own=True),
     Row("GET /v1/zones", "/v1/zones", operator=True),
     Row("GET /v1/zones/{name}", "/v1/zones/<zone>", operator=True),
+    Row("GET /v1/operators", "/v1/operators", operator=True),
+    Row("GET /v1/operators/{operator}", "/v1/operators/<operator>", operator=True),
     Row("GET /v1/storage", "/v1/storage", "manage", own=True),
+    Row("GET /v1/members", "/v1/members", operator=True),
+    Row("GET /v1/monitoring", "/v1/monitoring", "manage", own=True),
+    Row("GET /v1/presence", "/v1/presence", "manage", own=True),
     Row("GET /v1/channels", "/v1/channels", "emit listen manage peer", own=True),
     Row("GET /v1/clients", "/v1/clients", "manage", own=True),
     Row("GET /v1/clients", "/v1/clients?after=<client>", "manage", own=True),
@@ -157,6 +164,7 @@ WRITES = (
     Row("DELETE /v1/streams/{stream}/state/{key}", f"{STREAM}/state/<statekey>", "emit"),
     Row("PUT /v1/applications/{application}", "/v1/applications/more", "emit", own=True,
         body={"state": "online"}),
+    Row("PATCH /v1/monitoring", "/v1/monitoring", "manage", own=True, body={"presence": True}),
     Row("POST /v1/applications/{application}/heartbeat",
         "/v1/applications/<application>/heartbeat", "emit", body={}),
     Row("PUT /v1/applications/{application}/monitor",
@@ -225,6 +233,13 @@ WRITES = (
     Row("POST /v1/jobs/retention/runs/{run}/apply", "/v1/jobs/retention/runs/<run>/apply",
         operator=True, body={}),
     Row("PUT /v1/streams/{stream}", STREAM, "manage", own=True, body={"segment_events_max": 7}),
+    Row("POST /v1/operators", "/v1/operators", operator=True,
+        body={"name": "<operator>", "role": "viewer"}),
+    Row("PATCH /v1/operators/{operator}", "/v1/operators/<operator>", operator=True,
+        body={"role": "operator"}),
+    Row("POST /v1/operators/{operator}/setup-token", "/v1/operators/<operator>/setup-token",
+        operator=True, body={}),
+    Row("DELETE /v1/operators/{operator}", "/v1/operators/<operator>", operator=True),
     Row("DELETE /v1/zones/{name}", "/v1/zones/<zone>", operator=True),
     Row("POST /v1/zones/{name}/restore", "/v1/zones/<zone>/restore", operator=True, body={}),
     *(Row(f"{method} {route}{after}", f"{path}{after}", "manage", own=True, body=body)
@@ -298,6 +313,8 @@ class Tenants:
         delivered = finished(zone.hub, key, endpoint, 3)
         replay = ask("POST", "/v1/replays", {"endpoint": endpoint, "streams": [NAME]})
         zone.hub.call("POST", f"/v1/replays/{replay['id']}/cancel", {}, key=key)
+        operator = f"{SECRET}-operator"
+        _made(zone.hub.operate("POST", "/v1/operators", {"name": operator, "role": "viewer"}))
         secrets = f"/v1/endpoints/{endpoint}/secrets"
         ask("POST", secrets, {})
         previous = zone.hub.call("GET", secrets, key=key).json["items"][0]
@@ -322,6 +339,7 @@ class Tenants:
             "<applicationgroup>": f"{NAME}-tills",
             "<run>": run["id"],
             "<zone>": zone.name,
+            "<operator>": operator,
         }
 
     def send(self, row: Row, who: str, *, zone: str = "") -> Answer:

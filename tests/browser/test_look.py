@@ -40,7 +40,11 @@ PAGES = {
     "clients": "Clients",
     "limits": "Limits",
     "storage": "Storage",
+    "members": "Members",
+    "traces": "Traces",
     "jobs": "Jobs",
+    "audit-trail?client=tester": "Audit trail",
+    "operators": "Operators",
     "jobs/backtest?stream=orders": "Back-test",
     "jobs/retention?stream=orders": "Retention",
 }
@@ -56,6 +60,7 @@ FORMS = {  # what opens each
     "timers": "New timer",
     "channels": "New channel",
     "clients": "New client",
+    "operators": "New operator",
     "limits": "Change the limits",
     "storage": "Change the quota",
 }

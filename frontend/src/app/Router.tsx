@@ -20,9 +20,13 @@ const pages = [
   { path: "clients", lazy: async () => ({ Component: (await import("../pages/ClientsPage")).ClientsPage }) },
   { path: "limits", lazy: async () => ({ Component: (await import("../pages/LimitsPage")).LimitsPage }) },
   { path: "storage", lazy: async () => ({ Component: (await import("../pages/StoragePage")).StoragePage }) },
+  { path: "members", lazy: async () => ({ Component: (await import("../pages/MembersPage")).MembersPage }) },
+  { path: "traces", lazy: async () => ({ Component: (await import("../pages/TracesPage")).TracesPage }) },
   { path: "jobs", lazy: async () => ({ Component: (await import("../pages/JobsPage")).JobsPage }) },
   { path: "jobs/:job", lazy: async () => ({ Component: (await import("../pages/JobPage")).JobPage }) },
   { path: "jobs/:job/:run", lazy: async () => ({ Component: (await import("../pages/RunPage")).RunPage }) },
+  { path: "audit-trail", lazy: async () => ({ Component: (await import("../pages/AuditTrailPage")).AuditTrailPage }) },
+  { path: "operators", lazy: async () => ({ Component: (await import("../pages/OperatorsPage")).OperatorsPage }) },
   { path: "filters", lazy: async () => ({ Component: (await import("../pages/FilterPage")).FilterPage }) },
   { path: "groups", lazy: async () => ({ Component: (await import("../pages/GroupsPage")).GroupsPage }) },
   {

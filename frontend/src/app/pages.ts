@@ -9,22 +9,29 @@ import {
   IconFilter,
   IconFolders,
   IconGauge,
+  IconHistory,
   IconKey,
   IconListSearch,
   IconMailOff,
   IconRepeat,
+  IconRoute,
   IconSend,
   IconStack2,
   IconTags,
+  IconUsersGroup,
+  IconUsers,
   IconWebhook,
   type TablerIcon,
 } from "@tabler/icons-react";
+
+import type { Role } from "../api/session";
 
 export interface Page {
   path: string;
   label: string;
   icon: TablerIcon;
   key: string; // after `g`
+  role?: Role; // that an operator needs
 }
 
 /** The console's pages, in groups. */
@@ -64,7 +71,11 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
       { path: "clients", label: "Clients", icon: IconKey, key: "c" },
       { path: "limits", label: "Limits", icon: IconGauge, key: "m" },
       { path: "storage", label: "Storage", icon: IconDatabase, key: "q" },
+      { path: "members", label: "Members", icon: IconUsersGroup, key: "b" },
+      { path: "traces", label: "Traces", icon: IconRoute, key: "z" },
       { path: "jobs", label: "Jobs", icon: IconClockPlay, key: "j" },
+      { path: "audit-trail", label: "Audit trail", icon: IconHistory, key: "u" },
+      { path: "operators", label: "Operators", icon: IconUsers, key: "w", role: "admin" },
     ],
   },
 ];

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("access", "0004_timer_quotas"),
+        ("access", "0006_timer_quotas"),
         ("eventlog", "0001_initial"),
         ("registrations", "0006_circuits"),
     ]

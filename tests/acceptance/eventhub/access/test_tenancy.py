@@ -24,6 +24,7 @@ REFUSED = {
     "GET /v1/jobs/backtest/runs/<run>/files/x.csv": "not_found",
     "POST /v1/jobs/retention/runs/<run>/apply": "unknown_run",
     "POST /v1/zones": "conflict",
+    "POST /v1/operators": "conflict",
     "POST /v1/deliveries/<delivery>/skip": "delivery_state",
     "POST /v1/deliveries/<delivery>/discard": "delivery_state",
     **{f"POST /v1/replays/<replay>/{act}": "replay_state" for act in ("pause", "resume", "cancel")},
@@ -36,9 +37,10 @@ _USED = re.compile(rb'("(?:events_per_s|stored_bytes|sockets|backlog_\w+)":\{[^{
 # Answers that tell of the whole hub, of the asking itself, or of the present minute.
 RESTLESS = (
     "/v1/audit",
+    "/v1/operators",
     *("/v1/boot", "/v1/overview", "/v1/storage", "/v1/zones", "/v1/clients/<client>/listeners"),
     *("/v1/streams/<stream>/interest", "/v1/streams/<stream>/closure", "/v1/jobs"),
-    *("/v1/filters/dry-run", "/v1/endpoints/<endpoint>/statistics"),
+    *("/v1/filters/dry-run", "/v1/endpoints/<endpoint>/statistics", "/v1/members", "/v1/presence"),
 )
 
 

@@ -23,6 +23,7 @@ PARAMETERS = {
     "application": "till",
     "application_group": "shop",
     "public_id": "<key>",
+    "operator": "nobody",
     "channel": "disk",
     "stream": "orders",
     "name": "nowhere",
@@ -45,6 +46,7 @@ PARAMETERS = {
 }
 UNKNOWN = {  # what no name can be is not there
     "public_id": "not_found",
+    "operator": "not_found",
     "sequence": "unknown_event",
     "delivery": "unknown_delivery",
     "replay": "unknown_replay",
@@ -57,7 +59,11 @@ UNKNOWN = {  # what no name can be is not there
     "run": "unknown_run",
 }
 TEXTS = {"key", "domain", "type", "version", "path"}  # no names: nearly any text may stand there
-OPEN = {"GET /v1/session", "POST /v1/session", "DELETE /v1/session"}  # nobody is logged in yet
+# nobody is logged in yet
+OPEN = {
+    *("GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
+    "POST /v1/session/setup",
+}
 TAKES_BODY = ("POST", "PUT", "PATCH")
 DELETE_STREAM = "DELETE /v1/streams/{stream}"
 PUT_STATE = "PUT /v1/streams/{stream}/state/{key}"  # its body is an event
@@ -74,7 +80,11 @@ def path_of(route: str) -> str:
 
 def caller(route: str) -> str:
     operators = any(
-        part in route for part in ("/v1/zones", "PUT /v1/storage", "PUT /v1/limits", "/v1/jobs")
+        part in route
+        for part in (
+            *("/v1/zones", "PUT /v1/storage", "PUT /v1/limits", "/v1/jobs", "/v1/members"),
+            *("/v1/operators", "/v1/session/password"),
+        )
     )
     return "operator" if operators else "admin"
 

@@ -19,7 +19,7 @@ KINDS = [
 class Migration(migrations.Migration):
     release = "0.1.0"
 
-    dependencies = [("access", "0003_more_quotas")]
+    dependencies = [("access", "0005_monitoring")]
 
     operations = [
         AlterField(
