@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "eventhub.sessions",
     "eventhub.monitoring",
     "registrations",
+    "registrations.timers",
     "delivery",
     "sparkjobs.runs",
     "eventhub.apps.EventHubConfig",

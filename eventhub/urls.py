@@ -19,6 +19,7 @@ from registrations.endpoints.secrets_api import EndpointSecrets
 from registrations.groups.api import RegistrationGroups
 from registrations.match_index.builds import api as index_api
 from registrations.sessions.api import SessionGroups, Sessions
+from registrations.timers.api import RegistrationTimers
 
 admin.autodiscover()
 
@@ -44,6 +45,11 @@ urlpatterns = [
     path("v1/languages", registrations_api.Languages.as_view(LIST)),
     path("v1/filters", include("registrations.explain.urls")),
     path("v1/registrations", include("registrations.urls")),
+    path("v1/timers", include("registrations.timers.urls")),
+    path(
+        "v1/registrations/<str:registration>/timers/<str:handle>",
+        RegistrationTimers.as_view(CHANGE_AND_DELETE),
+    ),
     path("v1/registration-groups", RegistrationGroups.as_view(LIST_AND_CREATE)),
     path("v1/registration-groups/<str:group>", RegistrationGroups.as_view(CHANGE_AND_DELETE)),
     path("v1/sessions", Sessions.as_view(LIST_AND_CREATE)),

@@ -1,5 +1,5 @@
-"""The end of a client's sessions, registrations, groups and endpoints, with the client or its zone.
-SQL module.
+"""The end of a client's sessions, registrations, groups, endpoints and timers, with the client or
+its zone. SQL module.
 """
 
 from typing import Any
@@ -10,13 +10,13 @@ from eventhub.eventlog.system import Announcement
 from eventhub.postgresql.rows import scalars
 from registrations import statements
 from registrations.sessions import statements as session_statements
+from registrations.timers.ending import end_of_client
 
 
 def end_client(
     connection: psycopg.Connection[Any], *, client_id: int, client: str
 ) -> list[Announcement]:
-    """End the sessions, registrations, groups and endpoints of a client whose row is locked, at one
-    barrier.
+    """End what belongs to a client whose row is locked; its registrations at one barrier.
     The heads stay locked, so the caller only appends the returned announcements after it.
     """
     if statements.lock_owner(connection, client_id) is None:
@@ -40,5 +40,8 @@ def end_client(
     if endpoints:
         attributes = {"client": client, "endpoint": None, "endpoints": endpoints}
         announcements.append(Announcement("endpoint.deleted", attributes))
+    if timers := end_of_client(connection, client_id):
+        attributes = {"client": client, "timer": None, "timers": timers}
+        announcements.append(Announcement("timer.deleted", attributes))
     statements.fill_barrier(connection, barrier, streams)
     return announcements

@@ -1,5 +1,5 @@
-"""One forwarder: takes leases, runs a task per stream, expands fan-outs, and creates partitions
-ahead of need. SQL module.
+"""One forwarder: takes leases, runs a task per stream, expands fan-outs, fires timers, and creates
+partitions ahead of need. SQL module.
 
 It runs until stopped, through outages of the database; Redis is not needed.
 """
@@ -35,6 +35,7 @@ from eventhub.postgresql.connections import CONNECTION_ERRORS, reading
 from eventhub.types.registry import TypeRegistry
 from registrations.catalog import oldest_transaction, streams_with_callbacks
 from registrations.feed import Feed
+from registrations.timers.firing import TimerFiring
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -96,6 +97,7 @@ class ForwarderProcess:
             "interests": self.interests.run,
             "indexes": self.interests.follow_indexes,
             "notices": partial(self._wake_ups.run, context.pool),
+            "timers": TimerFiring(self._url, context.clock).run,
             "forward": partial(self._forward, context, holder),
         }
         tasks = [

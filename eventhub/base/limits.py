@@ -424,6 +424,22 @@ HEARTBEAT_TIMEOUT_S_MAX = 7 * 24 * 3600  # a weekly job
 HEARTBEAT_CHECK_INTERVAL_S = 1.0  # the delay of a missed heartbeat; one look-up in an index
 HEARTBEATS_MISSED_AT_ONCE = 500  # in one transaction, which holds up reports of the zone
 
+# --- timers ---
+TIMERS_PER_CLIENT_MAX = 1_000_000  # some 300 MB with their indexes
+TIMER_EVERY_S_MIN = 1  # of an interval; a cron expression matches once a minute at most
+TIMER_EVERY_S_MAX = 366 * 24 * 3600  # a yearly one
+TIMER_AHEAD_S_MAX = 10 * 366 * 24 * 3600  # from now, of every time in a request
+TIMER_CRON_CHARS_MAX = 200  # five fields with long lists
+TIMER_UPCOMING = 5  # times that are shown of a timer
+TIMER_MISSED_COUNTED_MAX = 1_000  # of a cron expression in an outage; some 20 ms
+TIMERS_FIRED_AT_ONCE = 1_000  # in one transaction; some 40 ms, as long as a batch of events
+TIMERS_LEAD_INTERVAL_S = 1.0  # in which another forwarder takes over
+TIMERS_CHECK_INTERVAL_S = 5.0  # while nothing is due; shorter than RETAIN_SESSION_IDLE_S_MAX
+TIMER_HELD_PAUSE_S = 0.02  # until a row is read again that is being changed
+TIMER_POSTPONED_S = 60.0  # while its stream accepts no events
+TIMERS_COUNT_INTERVAL_S = 10.0  # between counts for metrics
+TIMERS_COUNTED_MAX = 100_000  # of those that are due; some 20 ms
+
 # --- monitoring ---
 MEMBER_HEARTBEAT_S = 5.0  # between heartbeats of a process of the hub, one row each
 MEMBER_LOST_S = 16.0  # without a heartbeat, of which three were due, a process is lost

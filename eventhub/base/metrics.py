@@ -250,6 +250,14 @@ PRESENT_CLIENTS = _newest(
 MISSED_HEARTBEATS = Counter(
     "eventhub_missed_heartbeats", "Heartbeats of monitored applications that were missed."
 )
+TIMERS = _newest("eventhub_timers", "Timers of all zones.")
+TIMERS_DUE = _newest("eventhub_timers_due", "Timers that are due and have not fired yet.")
+TIMERS_FIRED = Counter("eventhub_timers_fired", "Fires of timers.")
+TIMER_LATENESS = Histogram(
+    "eventhub_timer_lateness_seconds",
+    "From the time for which a timer fires to the commit of its event.",
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600),
+)
 DISK_FREE_BYTES = Gauge(
     "eventhub_disk_free_bytes",
     "Free space on the disk that holds the data folder.",

@@ -61,6 +61,7 @@ GROUPS = {
     "registration-groups": "Groups of registrations, which are suspended and resumed together.",
     "registrations": "Registrations (subscriptions): create, change, explain and end them.",
     "registrations bulk": "Many registrations: create, change and end them in one request.",
+    "registrations timers": "Timers of a registration, by their handles.",
     "replays": "Replay runs, which send events again: preview, start, pause and cancel them.",
     "session-groups": "Groups of consumer sessions: create, change and delete them.",
     "sessions": "Admin, supplier and consumer sessions: create, change and delete them.",
@@ -73,6 +74,7 @@ GROUPS = {
     "streams segments": "Segments of a stream: list them, and show the current one.",
     "streams segments current": "The segment being written.",
     "streams state": "State of a keyed stream: show, put and end the state of a key.",
+    "timers": "Timers and delayed events: create, list, suspend and delete them.",
     "types": "Declared types of events: declare, list and delete them.",
     "zones": "Zones (tenants): create, list and delete them.",
 }

@@ -1,5 +1,6 @@
 import {
   IconActivity,
+  IconAlarm,
   IconApps,
   IconBraces,
   IconBroadcast,
@@ -44,6 +45,7 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
       { path: "streams", label: "Streams", icon: IconStack2, key: "s" },
       { path: "types", label: "Types", icon: IconBraces, key: "t" },
       { path: "applications", label: "Applications", icon: IconApps, key: "a" },
+      { path: "timers", label: "Timers", icon: IconAlarm, key: "i" },
       { path: "channels", label: "Channels", icon: IconTags, key: "h" },
     ],
   },

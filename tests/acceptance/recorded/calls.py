@@ -11,6 +11,7 @@ from tests.acceptance.recorded import (
     recovery,
     sessions,
     streams,
+    timers,
     wrong,
 )
 from tests.acceptance.recorded.call import sql
@@ -29,5 +30,6 @@ CALLS = [
     *hot.CALLS,
     *recovery.CALLS,
     *applications.CALLS,
+    *timers.CALLS,
     *interest.ENDED,
 ]

@@ -21,6 +21,8 @@ PARAMETERS = {
     "delivery": "<delivery>",
     "replay": "1",
     "registration": "<registration>",
+    "timer": "1",
+    "handle": "tick",
     "endpoint": "<endpoint>",
     "group": "<group>",
     "session": "<session>",
