@@ -71,7 +71,7 @@ class Tracked:
         self.settled = False  # acknowledged, expired or not for this session
 
 
-class DeliveryOrder(Protocol):
+class Order(Protocol):
     """An order of delivery: takes events in the order of their arrival and gives them in its own.
 
     `sorts`: it may give an event before one that arrived earlier, so what is stored is read first.

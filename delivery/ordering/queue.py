@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from delivery.ordering.causal import CausalOrder
-from delivery.ordering.held import DeliveryOrder, HeldEvent, Tracked, oldest_first
+from delivery.ordering.held import HeldEvent, Order, Tracked, oldest_first
 from delivery.ordering.links import NamedPosition
 from delivery.ordering.options import OrderSettings
 from delivery.ordering.sorted_orders import (
@@ -269,7 +269,7 @@ class DeliveryQueue:
                 if tracked.held is not None:
                     yield tracked.held
 
-    def _order_of(self, settings: OrderSettings) -> DeliveryOrder:
+    def _order_of(self, settings: OrderSettings) -> Order:
         match settings.name:
             case "priority":
                 return SortedOrder(by_priority)

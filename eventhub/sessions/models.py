@@ -50,7 +50,7 @@ class Quality(models.TextChoices):
     BEST_EFFORT = "best_effort"
 
 
-class Order(models.TextChoices):
+class DeliveryOrder(models.TextChoices):
     """The order in which the events held for a session are delivered (RDY-49, FOX-21)."""
 
     NONE = "none"
@@ -71,8 +71,8 @@ class DeliverySettings(models.Model):
     )
     quality = TextField(choices=Quality, db_default=Quality.RELIABLE)
     order = TextField(
-        choices=Order,
-        db_default=Order.FIFO,
+        choices=DeliveryOrder,
+        db_default=DeliveryOrder.FIFO,
         db_column="delivery_order",
         db_comment="the order in which held events are delivered",
     )
@@ -114,7 +114,9 @@ class SessionGroup(DeliverySettings):
                 fields=["zone", "name"], condition=LIVE, name="session_groups_by_name"
             ),
             CheckConstraint(condition=Q(quality__in=Quality.values), name="session_groups_quality"),
-            CheckConstraint(condition=Q(order__in=Order.values), name="session_groups_order"),
+            CheckConstraint(
+                condition=Q(order__in=DeliveryOrder.values), name="session_groups_order"
+            ),
         )
         indexes = (
             Index(fields=["zone", "id"], condition=LIVE, name="session_groups_by_zone"),
@@ -166,7 +168,7 @@ class Session(DeliverySettings):
             UniqueConstraint(fields=["client", "name"], condition=LIVE, name="sessions_by_name"),
             CheckConstraint(condition=Q(kind__in=Kind.values), name="sessions_kind"),
             CheckConstraint(condition=Q(quality__in=Quality.values), name="sessions_quality"),
-            CheckConstraint(condition=Q(order__in=Order.values), name="sessions_order"),
+            CheckConstraint(condition=Q(order__in=DeliveryOrder.values), name="sessions_order"),
         )
         indexes = (
             Index(fields=["zone", "id"], condition=LIVE, name="sessions_by_zone"),

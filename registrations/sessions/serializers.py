@@ -9,7 +9,7 @@ from rest_framework import serializers
 from eventhub.api.fields import FlagField, MomentField, NameField, OneOfField, TextField, WholeField
 from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, Serializer
 from eventhub.base import limits
-from eventhub.sessions.models import Kind, Order, Quality, Session, SessionGroup
+from eventhub.sessions.models import DeliveryOrder, Kind, Quality, Session, SessionGroup
 
 _TYPE = re.compile(r"(?:[^\s*]+\.)?\*|[^\s*]+")
 _SUSPENDED = "While it is true, the session emits nothing, and its registrations match nothing."
@@ -85,7 +85,7 @@ class SessionDeliverySerializer(Serializer):
 
     disconnected = FlagField(help_text=_DISCONNECTED)
     quality = OneOfField(choices=Quality.values, help_text=_QUALITY)
-    order = OneOfField(choices=Order.values, help_text=_ORDER)
+    order = OneOfField(choices=DeliveryOrder.values, help_text=_ORDER)
     order_options = OrderOptionsSerializer()
     window = WholeField(help_text=_WINDOW)
 
@@ -94,7 +94,7 @@ class SessionGroupChangeSerializer(Serializer):
     suspended = FlagField(required=False, help_text=_GROUP_SUSPENDED)
     disconnected = FlagField(required=False, help_text=_DISCONNECTED)
     quality = OneOfField(choices=Quality.values, required=False, help_text=_QUALITY)
-    order = OneOfField(choices=Order.values, required=False, help_text=_ORDER)
+    order = OneOfField(choices=DeliveryOrder.values, required=False, help_text=_ORDER)
     order_options = OrderOptionsSerializer(required=False)
     window = WholeField(
         required=False, min_value=1, max_value=limits.SESSION_WINDOW_MAX, help_text=_WINDOW
