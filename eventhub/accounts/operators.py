@@ -112,7 +112,9 @@ def issue_setup_token(*, name: str) -> Any:
         _require_other_admin(user)
         user.set_unusable_password()
         user.save(update_fields=["password"])
-        announce_all(zone=None, announcements=[_change("operator.password_reset", name, by_token=True)])
+        announce_all(
+            zone=None, announcements=[_change("operator.password_reset", name, by_token=True)]
+        )
     return _with_token(user)
 
 
