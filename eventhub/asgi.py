@@ -31,6 +31,7 @@ from eventhub.http.messages import Receive, Scope, Send
 from eventhub.http.origins import Origins
 from eventhub.http.request_ids import with_request_ids
 from eventhub.http.routes import HTTP_ROUTES
+from eventhub.http.tracing import with_traces
 from eventhub.types.paths import EncodedTypePaths
 from eventhub.web.hub import Hub, open_hub
 
@@ -105,9 +106,11 @@ class AsgiApplication:
             *listen_routes(services, monitor, archive),
         )
         route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
-        self._http = _begun(_with_cors(Router(_django, routes, route_services), hub), hub)
+        http = with_traces(Router(_django, routes, route_services), hub.tracer)
+        self._http = _begun(_with_cors(http, hub), hub)
         origins = Origins((*hub.env.origins, *hub.env.cors_origins), hub.env.allowed_hosts)
-        self._websocket = _begun(WebSocketRoute(services, monitor, origins), hub)
+        websocket = WebSocketRoute(services, monitor, origins)
+        self._websocket = _begun(with_traces(websocket, hub.tracer), hub)
         freeze_loaded()
 
 

@@ -1,4 +1,4 @@
-"""The end of a client's registrations, groups and endpoints, with the client or its zone.
+"""The end of a client's registrations, groups, endpoints and timers, with the client or its zone.
 SQL module.
 """
 
@@ -9,12 +9,13 @@ import psycopg
 from eventhub.eventlog.system import Announcement
 from eventhub.postgresql.rows import scalars
 from registrations import statements
+from registrations.timers.ending import end_of_client
 
 
 def end_client(
     connection: psycopg.Connection[Any], *, client_id: int, client: str
 ) -> list[Announcement]:
-    """End the registrations, groups and endpoints of a client whose row is locked, at one barrier.
+    """End what belongs to a client whose row is locked; its registrations at one barrier.
     The heads stay locked, so the caller only appends the returned announcements after it.
     """
     if statements.lock_owner(connection, client_id) is None:
@@ -33,5 +34,8 @@ def end_client(
     if endpoints:
         attributes = {"client": client, "endpoint": None, "endpoints": endpoints}
         announcements.append(Announcement("endpoint.deleted", attributes))
+    if timers := end_of_client(connection, client_id):
+        attributes = {"client": client, "timer": None, "timers": timers}
+        announcements.append(Announcement("timer.deleted", attributes))
     statements.fill_barrier(connection, barrier, streams)
     return announcements

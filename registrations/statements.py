@@ -20,6 +20,7 @@ from eventhub.postgresql.arrays import adapt, int8_array, text_array
 from eventhub.postgresql.rows import cursor_of, named, scalars
 from registrations import filter_budget
 from registrations.filter_budget import StartedVersion
+from registrations.timers.ending import end_of_registrations
 
 SQL = queries.load("registrations/sql/registrations.sql")
 
@@ -283,8 +284,10 @@ def add_versions(connection: Connection, versions: Sequence[VersionRow], barrier
 
 
 def end(connection: Connection, ids: Sequence[int]) -> None:
+    """End registrations, with their timers."""
     if ids:
         connection.execute(SQL["end_registrations"], (ids,))
+        end_of_registrations(connection, ids)
 
 
 def count(connection: Connection, client_id: int, change: int) -> None:

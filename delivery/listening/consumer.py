@@ -159,7 +159,9 @@ class WebSocketRoute:
     async def _authorise(self, scope: Scope) -> tuple[str, Principal]:
         """Return the credential of the request and its principal."""
         credential = credential_of(scope.get("query_string", b""), scope["headers"])
-        return credential, await self._authorizer.authenticate(credential)
+        principal = await self._authorizer.authenticate(credential)
+        principal.identify()
+        return credential, principal
 
 
 def select_subprotocol(scope: dict[str, Any] | Scope) -> str | None:

@@ -31,6 +31,10 @@ Registrations = Annotated[
 ]
 _SEGMENT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+SequenceNumber = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+SequenceNumbers = Annotated[
+    list[SequenceNumber], Meta(min_length=1, max_length=limits.RESEND_SEQUENCES_MAX)
+]
 
 
 class StartIn(Struct, forbid_unknown_fields=True):
@@ -85,6 +89,19 @@ class Ack(Struct, tag_field="op", tag="ack", forbid_unknown_fields=True):
     sequence: Position
 
 
+class ResendMessage(
+    Struct, tag_field="op", tag="resend", forbid_unknown_fields=True, rename={"start": "from"}
+):
+    """Requests events again that the listener lost: a range of sequences, both ends included, or
+    single ones.
+    """
+
+    listener: ListenerName
+    start: SequenceNumber | None = None
+    to: SequenceNumber | None = None
+    sequences: SequenceNumbers | None = None
+
+
 class InterestMessage(Struct, tag_field="op", tag="interest", forbid_unknown_fields=True):
     """Watches the interest in a stream: it is sent now and after each change. With a shape: whether
     anyone is interested in events of that shape.
@@ -123,7 +140,18 @@ class Pong(Struct, tag_field="op", tag="pong", forbid_unknown_fields=True):
     id: Annotated[str, Meta(max_length=64)] = ""
 
 
-Incoming = Hello | ListenMessage | Stop | Ack | InterestMessage | Confirm | Forget | Ping | Pong
+Incoming = (
+    Hello
+    | ListenMessage
+    | Stop
+    | Ack
+    | ResendMessage
+    | InterestMessage
+    | Confirm
+    | Forget
+    | Ping
+    | Pong
+)
 _decoder = msgspec.json.Decoder(Incoming)
 
 

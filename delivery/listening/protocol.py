@@ -98,6 +98,7 @@ class ListenerState:
         "missed",
         "name",
         "name_json",
+        "registrations",
         "signature",
         "started_head",
         "stream",
@@ -113,6 +114,7 @@ class ListenerState:
         self.missed: Liveness = "recovery"  # liveness of events from before the start
         self.filter = filter
         self.window = window
+        self.registrations: Sequence[int] = ()  # those that it names instead of a filter
         self.signature = False  # whether frames have the signatures of events
         self.last_reported = 0  # the last sequence reported to the reader
         self.started_head = 0  # events above it were appended after the start

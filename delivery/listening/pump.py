@@ -8,6 +8,7 @@ disconnected with a message to resume (reader_monitor.py).
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import Any, NamedTuple
 
 from delivery.listening import messages
@@ -22,6 +23,7 @@ from delivery.listening.protocol import (
     refusal,
 )
 from delivery.listening.reader import Reader
+from delivery.listening.resend import Resending, requested_ranges
 from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
@@ -93,6 +95,8 @@ class SocketPump(Reader):
             elif isinstance(message, messages.Ack):
                 self.socket.find(message.listener).acknowledge(message.sequence)
                 self.waker.set()
+            elif isinstance(message, messages.ResendMessage):
+                await self._resend(message)
             elif isinstance(message, messages.Ping):
                 await self._send_message({"op": "pong", "id": message.id})
             elif isinstance(message, messages.InterestMessage):
@@ -108,6 +112,7 @@ class SocketPump(Reader):
         self.socket.require_new(message.listener)
         request = messages.request_of(message)
         state = ListenerState(message.listener, message.stream, ListenerFilter(), message.window)
+        state.registrations = request.registrations
         listener = await StreamListener.open(self._services, self.principal, request, state)
         try:
             self.socket.require_affordable(state.filter)
@@ -120,6 +125,30 @@ class SocketPump(Reader):
         self.socket.listeners[message.listener] = state
         listener.watch(self.waker)
         self.waker.set()
+
+    async def _resend(self, message: messages.ResendMessage) -> None:
+        """Send events again, then a message with their number and the ranges that are missing."""
+        state = self.socket.find(message.listener)
+        ranges = requested_ranges(message, state.last_reported)
+        listener = self._listeners[message.listener]
+        principal = await self._authorizer.authenticate(self._credential)
+        await listener.authenticate(principal)
+        resending = Resending(self._services, principal, listener)
+        events = 0
+        missing: list[dict[str, int]] = []
+        async with aclosing(resending.run(ranges, self._form)) as parts:
+            async for frames, gone in parts:
+                if self._listeners.get(message.listener) is not listener:
+                    return  # stopped meanwhile
+                events += len(frames)
+                if gone is not None:
+                    missing.append(gone._asdict())
+                if frames:
+                    metrics.SENT.add(len(frames), sum(map(len, frames)))
+                    await self._send([*frames])
+        metrics.RESENT.inc(events)
+        answer = {"op": "resent", "listener": message.listener, "events": events}
+        await self._send_message({**answer, "missing": missing})
 
     async def _stop(self, name: str) -> None:
         self.socket.find(name)

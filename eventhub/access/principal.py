@@ -11,7 +11,7 @@ from eventhub.access.addresses import Networks
 from eventhub.access.grants import ACTIONS, Grant, allows, to_listen
 from eventhub.access.quotas import EmitRates, ZoneStorageFull
 from eventhub.access.tokens import Claims
-from eventhub.base import caller
+from eventhub.base import caller, traced_call
 from eventhub.base.errors import Forbidden
 from eventhub.base.fair_queue import QueueOwner
 from eventhub.event.audience import may_see
@@ -65,6 +65,7 @@ class Principal(NamedTuple):
             caller.identify("operator", operator=self.client.removeprefix(OPERATOR_PREFIX))
         else:
             caller.identify("key", key=self.public_id, client=self.client)
+        traced_call.note_caller(caller.current(), self.zone_id)
 
     @property
     def manages_zone(self) -> bool:

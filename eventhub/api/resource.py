@@ -2,6 +2,7 @@
 and answers with its position in `system`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
@@ -32,7 +33,7 @@ from eventhub.api.if_match import (
 )
 from eventhub.api.pagination import NUMBER, CursorPagination
 from eventhub.api.replies import Reply, action_id, current, one_snapshot, replying
-from eventhub.base import caller, limits
+from eventhub.base import caller, limits, traced_call
 from eventhub.base.errors import (
     BadRequest,
     EventHubError,
@@ -44,6 +45,7 @@ from eventhub.base.errors import (
 from eventhub.base.strict_json import printable
 from eventhub.eventlog.resource_changes import Resource, position
 
+_PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 _WITH_BODY = ("PATCH", "POST", "PUT")
 
 
@@ -78,6 +80,12 @@ def _measure_chunked(request: HttpRequest) -> None:
     body = request.read(limits.MANAGE_BODY_BYTES_MAX + 1)
     request.META["CONTENT_LENGTH"] = str(len(body))
     request._body = body
+
+
+def _route(request: HttpRequest) -> str:
+    """Return the route of a request, as in the OpenAPI document."""
+    match = request.resolver_match
+    return "" if match is None else "/" + _PARAMETER.sub(r"{\1}", match.route)
 
 
 def parse_number(text: str, *, error: EventHubError) -> int:
@@ -150,6 +158,7 @@ class ResourceView(GenericViewSet):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         _measure_chunked(request)
+        traced_call.note_route(_route(request))
         with caller.acting(caller.current()), ExitStack() as self._closing:
             return super().dispatch(request, *args, **kwargs)
 
@@ -213,6 +222,7 @@ class ResourceView(GenericViewSet):
         if zone is not None:
             valid_name(zone, field="zone")
         actor = selectors.actor_of(self.request.auth, zone=zone)
+        traced_call.note_caller(caller.current(), actor.zone_id)
         for name in _NAMES:
             if name in self.kwargs:
                 valid_name(self.kwargs[name], field=name)

@@ -228,6 +228,7 @@ LISTENERS_PER_SOCKET_MAX = 64
 MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; the largest is a listen with pairs
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
 WINDOW_EVENTS_MAX = 10_000  # unacknowledged events that a listener may request
+RESEND_SEQUENCES_MAX = 1_000  # that a reader may request again at once; one page of the log
 UNSENT_BYTES_MAX = 4 * 1024 * 1024  # two of the largest frames; pongs count too
 SEND_PROGRESS_BYTES_MIN = 16 * 1024  # of a large frame, to count as progress
 SEND_STALL_S_MAX = 10.0  # without progress, after which a slow consumer must resume
@@ -400,6 +401,36 @@ HEARTBEAT_TIMEOUT_S_MIN = 5  # several checks, and a retry of the sender
 HEARTBEAT_TIMEOUT_S_MAX = 7 * 24 * 3600  # a weekly job
 HEARTBEAT_CHECK_INTERVAL_S = 1.0  # the delay of a missed heartbeat; one look-up in an index
 HEARTBEATS_MISSED_AT_ONCE = 500  # in one transaction, which holds up reports of the zone
+
+# --- timers ---
+TIMERS_PER_CLIENT_MAX = 1_000_000  # some 300 MB with their indexes
+TIMER_EVERY_S_MIN = 1  # of an interval; a cron expression matches once a minute at most
+TIMER_EVERY_S_MAX = 366 * 24 * 3600  # a yearly one
+TIMER_AHEAD_S_MAX = 10 * 366 * 24 * 3600  # from now, of every time in a request
+TIMER_CRON_CHARS_MAX = 200  # five fields with long lists
+TIMER_UPCOMING = 5  # times that are shown of a timer
+TIMER_MISSED_COUNTED_MAX = 1_000  # of a cron expression in an outage; some 20 ms
+TIMERS_FIRED_AT_ONCE = 1_000  # in one transaction; some 40 ms, as long as a batch of events
+TIMERS_LEAD_INTERVAL_S = 1.0  # in which another forwarder takes over
+TIMERS_CHECK_INTERVAL_S = 5.0  # while nothing is due; shorter than RETAIN_SESSION_IDLE_S_MAX
+TIMER_HELD_PAUSE_S = 0.02  # until a row is read again that is being changed
+TIMER_POSTPONED_S = 60.0  # while its stream accepts no events
+TIMERS_COUNT_INTERVAL_S = 10.0  # between counts for metrics
+TIMERS_COUNTED_MAX = 100_000  # of those that are due; some 20 ms
+
+# --- monitoring ---
+MEMBER_HEARTBEAT_S = 5.0  # between heartbeats of a process of the hub, one row each
+MEMBER_LOST_S = 16.0  # without a heartbeat, of which three were due, a process is lost
+MEMBER_LEAVE_S_MAX = 1.0  # a process that ends waits this long for the database
+MEMBERS_CHECK_INTERVAL_S = 1.0  # the delay of an announcement; a few rows
+PRESENCE_CHECK_INTERVAL_S = 2.0  # between comparisons of all counted sockets; some 20 ms of 10,000
+PRESENCE_GRACE_S = 30.0  # without a socket, in which a client may reconnect
+PRESENCES_AT_ONCE = 1_000  # clients in one transaction: 10,000 that connect at once cost ten
+TRACES_INTERVAL_S = 0.2  # between two appends of traces in one process ...
+TRACES_AT_ONCE = 500  # ... of so many calls: 2,500 a second, about one core of the appender's time
+TRACES_WAITING_MAX = 5_000  # calls in one process, some 2 MiB; others are dropped and counted
+TRACE_EVENTS_RETAINED = 100_000  # of a zone: some hours of a busy console
+PRESENCE_EVENTS_RETAINED = 100_000  # of a zone; the latest of each connected client always is
 EXAMPLE_ITEMS_MAX = 1_000  # of a list in a generated example
 EXAMPLE_SIZE_MAX = 65_536  # values, and characters of texts, that a schema's minimums may ask for
 

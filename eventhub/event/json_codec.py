@@ -74,6 +74,11 @@ def time_text(time_us: int) -> str:
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
+def moment_text(moment: datetime) -> str:
+    """Format a time with an offset as `time_text` does."""
+    return time_text(int(moment.timestamp()) * 1_000_000 + moment.microsecond)
+
+
 def event_json(event: Event) -> bytes:
     """Return the event's own fields as the JSON of an EventJson.
 

@@ -4,7 +4,7 @@ passed to Django, with its body already read. Plain module.
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from eventhub.base import limits, metrics
+from eventhub.base import limits, metrics, traced_call
 from eventhub.base.errors import BodyTooLarge, EventHubError, MethodNotAllowed, UpgradeRequired
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.stored import Cursor
@@ -107,6 +107,7 @@ class Router:
         await self._inner(scope, receive_read, send_positioned)
 
     async def _answer(self, route: Route, call: Call, incoming: Incoming, send: Send) -> None:
+        traced_call.note_route(route.path)
         try:
             answer = await _run(route, call)
         except Disconnected:

@@ -25,7 +25,9 @@ APPS = {
     "delivery": "delivery",
     "eventlog": "eventhub/eventlog",
     "jobs": "sparkjobs/runs",
+    "monitoring": "eventhub/monitoring",
     "registrations": "registrations",
+    "timers": "registrations/timers",
     "types": "eventhub/types",
 }  # the folder of each app with tables, by Django's label
 LOCK = 4_711_017  # the advisory lock of a process that migrates or takes over

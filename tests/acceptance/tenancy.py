@@ -22,6 +22,7 @@ ZONELESS = frozenset(
         *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
         *("POST /v1/session/setup", "POST /v1/session/password"),
         *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS confirm"),
+        "WS resend",
         "WS stop",  # these name a listen of the same socket
     }
 )
@@ -57,6 +58,9 @@ READS = (
     Row("GET /v1/operators", "/v1/operators", operator=True),
     Row("GET /v1/operators/{operator}", "/v1/operators/<operator>", operator=True),
     Row("GET /v1/storage", "/v1/storage", "manage", own=True),
+    Row("GET /v1/members", "/v1/members", operator=True),
+    Row("GET /v1/monitoring", "/v1/monitoring", "manage", own=True),
+    Row("GET /v1/presence", "/v1/presence", "manage", own=True),
     Row("GET /v1/channels", "/v1/channels", "emit listen manage peer", own=True),
     Row("GET /v1/clients", "/v1/clients", "manage", own=True),
     Row("GET /v1/clients", "/v1/clients?after=<client>", "manage", own=True),
@@ -127,6 +131,11 @@ READS = (
     Row("GET /v1/application-groups", "/v1/application-groups", "listen peer", own=True),
     Row("GET /v1/application-groups/{application_group}",
         "/v1/application-groups/<applicationgroup>", "listen peer"),
+    Row("GET /v1/timers", "/v1/timers", "emit manage", own=True),
+    Row("GET /v1/timers", "/v1/timers?client=<client>", "emit manage", own=True),
+    Row("GET /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage"),
+    Row("GET /v1/registrations/{registration}/timers/{handle}",
+        "/v1/registrations/<registration>/timers/<handle>", "emit manage"),
     Row("GET /v1/types", "/v1/types", "emit listen manage peer", own=True),
     Row("GET /v1/types/{domain}/{type}", "/v1/types/<type>", "emit listen manage peer"),
     Row("GET /v1/types/{domain}/{type}/{version}", "/v1/types/<type>/1",
@@ -155,6 +164,7 @@ WRITES = (
     Row("DELETE /v1/streams/{stream}/state/{key}", f"{STREAM}/state/<statekey>", "emit"),
     Row("PUT /v1/applications/{application}", "/v1/applications/more", "emit", own=True,
         body={"state": "online"}),
+    Row("PATCH /v1/monitoring", "/v1/monitoring", "manage", own=True, body={"presence": True}),
     Row("POST /v1/applications/{application}/heartbeat",
         "/v1/applications/<application>/heartbeat", "emit", body={}),
     Row("PUT /v1/applications/{application}/monitor",
@@ -163,6 +173,12 @@ WRITES = (
         "/v1/applications/<application>/monitor", "manage"),
     Row("PUT /v1/application-groups/{application_group}", "/v1/application-groups/more",
         "manage", body={"applications": ["<application>"]}),
+    Row("POST /v1/timers", "/v1/timers", "emit",
+        body={"stream": "<stream>", "client": "<client>", "handle": "more", "after_s": 36_000}),
+    Row("PATCH /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage", body={"suspended": False}),
+    Row("PATCH /v1/registrations/{registration}/timers/{handle}",
+        "/v1/registrations/<registration>/timers/<handle>", "emit manage",
+        body={"suspended": False}),
     Row("PUT /v1/channels/{channel}", "/v1/channels/more", "manage", own=True, body={"mask": "4"}),
     Row("PUT /v1/types/{domain}/{type}", "/v1/types/more/one", "manage", own=True,
         body={"schema": {}}),
@@ -231,6 +247,9 @@ WRITES = (
                           ("/v1/types/{domain}/{type}", "/v1/types/more/one"),
                           ("/v1/streams/{stream}", STREAM))
       for method, after, body in (("DELETE", "", None), ("POST", "/restore", {}))),
+    Row("DELETE /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage"),
+    Row("DELETE /v1/registrations/{registration}/timers/{handle}",
+        "/v1/registrations/<registration>/timers/<handle>", "emit manage"),
     Row("DELETE /v1/registrations/{registration}", "/v1/registrations/<registration>", "listen"),
     Row("DELETE /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
     Row("POST /v1/endpoints/{endpoint}/verify", "/v1/endpoints/<endpoint>/verify", "listen"),
@@ -281,6 +300,9 @@ class Tenants:
         body = {"streams": [NAME], "endpoint": endpoint, "attributes": {"code": SECRET}}
         [made] = zone.register({**body, "group": f"{NAME}-group"}, key=key)
         event = {"domain": NAME, "type": "order.placed", "attributes": {"code": SECRET}}
+        later = {"stream": NAME, "handle": f"{NAME}-tick", "after_s": 36_000, "event": event}
+        timer = ask("POST", "/v1/timers", later)
+        ask("POST", "/v1/timers", {**later, "registration": made["id"]})
         for state_key in ("sku-7", "sku-7", f"{SECRET}-key"):
             assert zone.emit(NAME, {**event, "key": state_key}, key=key).status == 200
         page = zone.hub.call("GET", f"/v1/streams/{NAME}/segments", key=key).json
@@ -304,6 +326,8 @@ class Tenants:
             "<endpoint>": endpoint,
             "<secret>": previous["id"],
             "<registration>": made["id"],
+            "<timer>": timer["id"],
+            "<handle>": f"{NAME}-tick",
             "<group>": group["id"],
             "<groupname>": f"{NAME}-group",
             "<delivery>": delivered[0]["id"],

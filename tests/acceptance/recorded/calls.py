@@ -10,6 +10,7 @@ from tests.acceptance.recorded import (
     interest,
     recovery,
     streams,
+    timers,
     wrong,
 )
 from tests.acceptance.recorded.call import sql
@@ -27,5 +28,6 @@ CALLS = [
     *hot.CALLS,
     *recovery.CALLS,
     *applications.CALLS,
+    *timers.CALLS,
     *interest.ENDED,
 ]

@@ -21,6 +21,8 @@ PARAMETERS = {
     "delivery": "<delivery>",
     "replay": "1",
     "registration": "<registration>",
+    "timer": "1",
+    "handle": "tick",
     "endpoint": "<endpoint>",
     "group": "<group>",
     "application": "till",
@@ -36,7 +38,7 @@ PARAMETERS = {
     "path": "report.html",
 }
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
-_OPERATORS = ("/v1/zones", "/v1/jobs", "/v1/operators", "/v1/session/password")
+_OPERATORS = (*("/v1/zones", "/v1/jobs", "/v1/members", "/v1/operators", "/v1/session/password"),)
 # For the systems that operate the hub: about no stream, and open to callers without a credential.
 OPEN = ("/healthz", "/readyz", "/metrics")
 

@@ -40,7 +40,7 @@ RESTLESS = (
     "/v1/operators",
     *("/v1/boot", "/v1/overview", "/v1/storage", "/v1/zones", "/v1/clients/<client>/listeners"),
     *("/v1/streams/<stream>/interest", "/v1/streams/<stream>/closure", "/v1/jobs"),
-    *("/v1/filters/dry-run", "/v1/endpoints/<endpoint>/statistics"),
+    *("/v1/filters/dry-run", "/v1/endpoints/<endpoint>/statistics", "/v1/members", "/v1/presence"),
 )
 
 

@@ -14,6 +14,7 @@ from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES
 from registrations.interest.operations import INTEREST_ROUTES
+from tests.acceptance import bad_timers
 from tests.acceptance.bad_inputs import EMIT, Bad, World, routes
 
 pytestmark = pytest.mark.usefixtures("untouched")
@@ -30,6 +31,8 @@ PARAMETERS = {
     "delivery": "1.1.1.1.0",
     "replay": "1",
     "registration": "<registration>",
+    "timer": "1",
+    "handle": "tick",
     "endpoint": "<endpoint>",
     "group": "<group>",
     "secret": "1",
@@ -48,6 +51,7 @@ UNKNOWN = {  # what no name can be is not there
     "delivery": "unknown_delivery",
     "replay": "unknown_replay",
     "registration": "unknown_registration",
+    "timer": "unknown_timer",
     "endpoint": "unknown_endpoint",
     "group": "unknown_group",
     "secret": "unknown_secret",
@@ -78,7 +82,7 @@ def caller(route: str) -> str:
     operators = any(
         part in route
         for part in (
-            *("/v1/zones", "PUT /v1/storage", "PUT /v1/limits", "/v1/jobs"),
+            *("/v1/zones", "PUT /v1/storage", "PUT /v1/limits", "/v1/jobs", "/v1/members"),
             *("/v1/operators", "/v1/session/password"),
         )
     )
@@ -388,7 +392,7 @@ _OF_APPLICATIONS = (
         "/v1/application-groups/nobody", 404, "unknown_application_group",
         {"field": "application_group"}),
 )  # fmt: skip
-CASES = (*of_every_route(), *OF_ONE_ROUTE, *_OF_APPLICATIONS)
+CASES = (*of_every_route(), *OF_ONE_ROUTE, *_OF_APPLICATIONS, *bad_timers.bad_requests())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route} {case.name}")

@@ -23,6 +23,7 @@ UPGRADE = {
 LISTEN = {"op": "listen", "listener": "a", "stream": "orders"}
 INTEREST = {"op": "interest", "interest": "i", "stream": "orders"}
 ACK = {"op": "ack", "listener": "b"}
+RESEND = {"op": "resend", "listener": "b"}
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 
 
@@ -170,6 +171,8 @@ MESSAGES = (
     bad("below 0", "ack", {**ACK, "sequence": -1}, "invalid_field", "sequence"),
     bad("a text", "ack", {**ACK, "sequence": "1"}, "invalid_field", "sequence"),
     bad("beyond", "ack", {**ACK, "sequence": 1 << 64}, "number_out_of_range", "sequence"),
+    bad("nobody's", "resend", {**RESEND, "from": 1, "to": 1}, "unknown_listener", listener="b"),
+    bad("no range", "resend", {**RESEND, "from": "1"}, "invalid_field", "from"),
     bad("no stream", "interest", {"op": "interest", "interest": "i"}, "missing_field", "stream"),
     bad("no grant", "interest", INTEREST, "forbidden", key="listener"),
     bad("the hub's own", "interest", {**INTEREST, "stream": "system"}, "forbidden"),

@@ -70,6 +70,8 @@ def test_an_invalid_mask_is_refused(mask: Any) -> None:
         ({"op": "ack", "listener": "a", "sequence": 2**63}, errors.NumberOutOfRange, "sequence"),
         ({"op": "ack", "listener": "a", "sequence": 1.5}, errors.InvalidField, "sequence"),
         ({"op": "stop", "listener": "a", "colour": 1}, errors.UnknownField, "colour"),
+        ({"op": "resend", "listener": "a", "from": 0}, errors.InvalidField, "from"),
+        ({"op": "resend", "listener": "a", "sequences": []}, errors.InvalidField, "sequences"),
     ],
 )
 def test_an_error_names_the_field(
