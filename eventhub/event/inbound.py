@@ -77,6 +77,7 @@ class EventIn(Struct, forbid_unknown_fields=True, gc=False):  # JSON has no cycl
     time_constraint_ms: Positive | None = None
     merge_scheme: Text = ""
     tombstone: bool = False
+    order: Literal["causal", "none"] | None = None  # of a session by default
 
 
 _one = msgspec.json.Decoder(EventIn)
@@ -231,7 +232,7 @@ def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
 _UNCHANGED = (  # fields that are copied as they are
     *("name", "version", "application", "priority", "key", "bundle", "depends", "correlation"),
     *("cause", "traceparent", "destinations", "audience", "summary", "bundle_number"),
-    *("time_constraint_ms", "merge_scheme", "tombstone"),
+    *("time_constraint_ms", "merge_scheme", "tombstone", "order"),
 )
 _AT = EventIn.__struct_fields__.index("mask") + 1
 _NOT_GIVEN = astuple(EventIn(domain="-", type="-"))[_AT:]

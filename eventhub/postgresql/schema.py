@@ -24,8 +24,11 @@ APPS = {
     "applications": "eventhub/applications",
     "delivery": "delivery",
     "eventlog": "eventhub/eventlog",
+    "hub_sessions": "eventhub/sessions",
     "jobs": "sparkjobs/runs",
+    "monitoring": "eventhub/monitoring",
     "registrations": "registrations",
+    "timers": "registrations/timers",
     "types": "eventhub/types",
 }  # the folder of each app with tables, by Django's label
 LOCK = 4_711_017  # the advisory lock of a process that migrates or takes over

@@ -32,6 +32,7 @@ FULL = {
     "summary": "one order",
     "time_constraint_ms": 100,
     "merge_scheme": "m",
+    "order": "none",
 }
 POLICY: dict[str, Any] = {
     "durability": "async",

@@ -47,6 +47,7 @@ def test_a_stored_event_has_all_fields(zone: LiveZone) -> None:
         "summary": "all of it",
         "key": "k",
         "tombstone": True,
+        "order": "none",
     }
     assert emit(zone, given).status == 200
     found = shown(zone, 1)
@@ -97,6 +98,7 @@ CONTROLS: dict[str, tuple[Any, Any, Any]] = {  # default, given, shown
     "expires_at": (None, "2999-01-01T00:00:00Z", "2999-01-01T00:00:00.000000Z"),
     "priority": (0, -7, -7),
     "security_level": ("med", "low", "low"),
+    "order": ("session", "causal", "causal"),
 }
 
 
