@@ -1,5 +1,5 @@
-"""The end of a client's registrations, groups, endpoints and timers, with the client or its zone.
-SQL module.
+"""The end of a client's sessions, registrations, groups, endpoints and timers, with the client or
+its zone. SQL module.
 """
 
 from typing import Any
@@ -9,6 +9,7 @@ import psycopg
 from eventhub.eventlog.system import Announcement
 from eventhub.postgresql.rows import scalars
 from registrations import statements
+from registrations.sessions import statements as session_statements
 from registrations.timers.ending import end_of_client
 
 
@@ -21,6 +22,11 @@ def end_client(
     if statements.lock_owner(connection, client_id) is None:
         return []
     announcements: list[Announcement] = []
+    sessions = session_statements.end_sessions(connection, client_id)
+    for kind, count in (("session", sessions.sessions), ("session_group", sessions.session_groups)):
+        if count:
+            attributes = {"client": client, kind: None, f"{kind}s": count, "barrier": None}
+            announcements.append(Announcement(f"{kind}.deleted", attributes))
     barrier = statements.new_barrier(connection)
     of_client = statements.SQL["live_of_client"]
     ids = scalars(connection).execute(of_client, (client_id,)).fetchall()

@@ -76,8 +76,12 @@ def scope(*, actor: Actor, name: str | None = None) -> int | None:
 
 
 def require_some_listen(*, actor: Actor) -> None:
-    """Raise Forbidden for a key that may listen to no stream: it may not see endpoints."""
+    """Raise Forbidden for a key that may listen to no stream, and WrongSessionKind for a request
+    through a session that is no consumer: it may not see endpoints and groups.
+    """
     own = actor.principal
+    if own is not None and own.session is not None:
+        own.session.require("listen")
     if own is not None and all(grant.action != "listen" for grant in own.grants):
         raise Forbidden(
             f"The key {own.public_id} has no grant to listen to any stream; ask an operator for"

@@ -64,12 +64,12 @@ def has_registrations(connection: Connection, stream_id: int) -> bool:
 
 
 def erase_rows(connection: Connection, stream_id: int) -> Iterator[int]:
-    """Remove the rows of timers, groups, listeners' interests and index builds that concern a
-    deleted stream; yield the number after each statement.
+    """Remove the rows of timers, groups, interests, cursors and index builds that concern a deleted
+    stream; yield the number after each statement.
     """
     while count := _end_timers(connection, stream_id):
         yield count
-    for name in ("erase_groups", "erase_interests", "erase_build"):
+    for name in ("erase_groups", "erase_interests", "erase_cursors", "erase_build"):
         yield from erased(connection, SQL[name], stream_id)
 
 
@@ -102,11 +102,15 @@ def _end_some(
         left = [streams[id] for id in one.streams if id != stream.id]
         if left:
             version = VersionRow(
-                one.id, one.number + 1, one.key, _without(one, left, some.client_id)
+                one.id,
+                one.number + 1,
+                one.key,
+                _without(one, left, some.client_id),
+                one.owner,
             )
             changed.append(version)
         else:
-            version = VersionRow(one.id, one.number, one.key, one.definition)
+            version = VersionRow(one.id, one.number, one.key, one.definition, one.owner)
             ended.append(one.id)
         change = RegistrationChanged(stream.zone_id, one.client, version, barrier)
         type = "registration.changed" if left else "registration.deleted"

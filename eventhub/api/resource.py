@@ -22,6 +22,7 @@ from rest_framework.viewsets import GenericViewSet
 from eventhub.access import roles, selectors
 from eventhub.access.names import valid_name
 from eventhub.access.principal import Actor
+from eventhub.access.sessions import FIND_SESSION, HEADER, session_name, session_of
 from eventhub.api.announcements import raw_connection
 from eventhub.api.filters import FilterSet
 from eventhub.api.if_match import (
@@ -37,6 +38,7 @@ from eventhub.base import caller, limits, traced_call
 from eventhub.base.errors import (
     BadRequest,
     EventHubError,
+    InvalidField,
     NotFound,
     Unauthenticated,
     UnknownField,
@@ -166,6 +168,7 @@ class ResourceView(GenericViewSet):
         """Check authentication before the request: a stranger learns nothing of the hub."""
         if request.user is not None:
             self._begin(request)
+            self._enter_session(request)
         elif any(each.schemes for each in self.get_permissions()):
             raise Unauthenticated
         known = {(one.location, one.name) for one in self.parameters()}
@@ -193,6 +196,19 @@ class ResourceView(GenericViewSet):
         reply = self.open_reply()
         if not reads:
             reply.action = action_id(request.headers.get("EventHub-Action"))
+
+    def _enter_session(self, request: Request) -> None:
+        """Act through the session that the request names. Raises UnknownSession, and InvalidField
+        for an operator.
+        """
+        name = request.headers.get(HEADER)
+        if name is None:
+            return
+        if request.auth is None:
+            raise InvalidField("An operator has no sessions; omit the header.", field=HEADER)
+        values = (request.auth.client_id, session_name(name))
+        found = session_of(raw_connection().execute(FIND_SESSION, values).fetchone())
+        request.auth = request.user = request.auth._replace(session=found)
 
     def open_reply(self) -> Reply:
         """Open the reply to a caller that is known now, at the present position of `system`."""

@@ -9,6 +9,13 @@ from typing import Any, NamedTuple
 
 from eventhub.access import roles
 from eventhub.access.quotas import RateLimited, ZoneStorageFull
+from eventhub.access.sessions import (
+    HEADER,
+    SessionSuspended,
+    TypeNotSupplied,
+    UnknownSession,
+    WrongSessionKind,
+)
 from eventhub.base import errors, limits
 from eventhub.base.errors import DatabaseBusy
 from eventhub.event import cloudevents, fox_xml, oif
@@ -107,6 +114,15 @@ def query_parameter(name: str, text: str, **schema: Any) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": False, "description": text, "schema": shape}
 
 
+SESSION = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "description": "A session of the client, through which the request acts.",
+    "schema": {"type": "string"},
+}
+
+
 async def unbound(call: Call) -> Response:
     """Raise NotFound: stands for the handler of a route until a process binds its own."""
     raise errors.NotFound
@@ -160,6 +176,7 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
         ZoneStorageFull,
     ),
     *(TransientUnavailable, StorageFull),
+    *(UnknownSession, WrongSessionKind, SessionSuspended, TypeNotSupplied),
 )
 
 _CLOUD_EVENT = {"type": "object", "description": "CloudEvents 1.0, JSON format."}
@@ -189,6 +206,7 @@ HTTP_ROUTES: tuple[Route, ...] = (
             fox_xml.CONTENT_TYPES[0]: _TEXT,
         },
         responses={"200": ResponseSpec("Stored and durable.", {JSON: EmittedJson})},
+        parameters=(SESSION,),
         raises=EMIT_REFUSES,
         handler=emit_route,
     ),

@@ -15,8 +15,10 @@ from eventhub.types.originals import PossibleCopy, may_be_copy, require_kept
 
 def checked_draft(*, actor: Actor, row: StreamRow, event: EventIn, client: str) -> Draft:
     """Return the event of a client as a draft for the stream. Raises what the emit route raises,
-    including TypeViolation, UndeclaredType and ImmutableProperty.
+    including TypeViolation, UndeclaredType, ImmutableProperty and TypeNotSupplied.
     """
+    if actor.session is not None:
+        actor.session.require_supplied(event.domain, event.type)
     mask = event_mask(event)
     if not isinstance(mask, int):
         mask = channel_mask(zone_id=actor.zone_id, channels=mask)
@@ -36,7 +38,7 @@ def _require_kept(actor: Actor, possible: PossibleCopy) -> None:
     """Raise ImmutableProperty if the event is a copy that changes an immutable property."""
 
     def may_see(stream: str, event: Event) -> bool:
-        return actor.may_listen(stream) and is_shown(event, actor.principal)
+        return actor.beside_session().may_listen(stream) and is_shown(event, actor.principal)
 
     found = find_originals_now(raw_connection(), actor.zone_id, [possible.as_copy()])
     try:

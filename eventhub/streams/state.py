@@ -130,6 +130,8 @@ def delete_key(*, actor: Actor, stream: str, key: str, expected: int | None) -> 
         if found is None:
             raise UnknownKey(field="key")
         tombstone = _tombstone(found, client)
+        if actor.session is not None:
+            actor.session.require_supplied(tombstone.domain, tombstone.type)
         payload = protobuf_codec.encode(tombstone)
         draft = Draft(row.id, tombstone.mask, payload, key=key, tombstone=True)
         _append(draft._replace(expected=expected))

@@ -63,6 +63,8 @@ GROUPS = {
     "registrations bulk": "Many registrations: create, change and end them in one request.",
     "registrations timers": "Timers of a registration, by their handles.",
     "replays": "Replay runs, which send events again: preview, start, pause and cancel them.",
+    "session-groups": "Groups of consumer sessions: create, change and delete them.",
+    "sessions": "Admin, supplier and consumer sessions: create, change and delete them.",
     "storage": "The storage in use, and the quota of the hub.",
     "streams": "Streams: create, change and delete them.",
     "streams closure": "The closure of a stream: which events match an interest.",

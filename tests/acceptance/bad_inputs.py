@@ -147,6 +147,27 @@ class World:
             self.marks[f"<{kind}group>"] = str(made["id"])
             zone.register({**body, "streams": ["orders"], "group": name, "key": "taken"}, key=key)
 
+        self._sessions(zone, them)
+
+    def _sessions(self, zone: LiveZone, them: str) -> None:
+        """Create sessions of each kind, and session groups: of the admin and of another client."""
+        supplies = [{"domain": "shop", "type": "order.placed"}]
+        team, theirs = {"name": "team"}, {"name": "theirs"}
+        for mark, kind, key, body in (
+            ("<sessiongroup>", "session-groups", zone.admin, team),
+            ("<theirsessiongroup>", "session-groups", them, theirs),
+            ("<session>", "sessions", zone.admin, {"kind": "consumer", "group": "team"}),
+            ("<supplier>", "sessions", zone.admin, {"kind": "supplier", "supplies": supplies}),
+            ("<adminsession>", "sessions", zone.admin, {"kind": "admin"}),
+            ("<suspended>", "sessions", zone.admin,
+             {"kind": "supplier", "supplies": supplies, "suspended": True}),
+            ("<theirsession>", "sessions", them, {"kind": "consumer"}),
+        ):  # fmt: skip
+            body = {"name": mark.strip("<>"), **body}
+            made = zone.hub.call("POST", f"/v1/{kind}", body, key=key)
+            assert made.status == 201, made
+            self.marks[mark] = str(made.json["id"])
+
     def _settle(self) -> None:
         """Wait until everything that is to expire has expired, and the maintainer has created its
         partition.

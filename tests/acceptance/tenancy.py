@@ -22,7 +22,7 @@ ZONELESS = frozenset(
         *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
         *("POST /v1/session/setup", "POST /v1/session/password"),
         *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS confirm"),
-        "WS resend",
+        *("WS resend", "WS disconnect", "WS credit"),
         "WS stop",  # these name a listen of the same socket
     }
 )
@@ -102,6 +102,14 @@ READS = (
     Row("GET /v1/registration-groups", "/v1/registration-groups?client=<client>", "listen",
         own=True),
     Row("GET /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
+    Row("GET /v1/sessions", "/v1/sessions", "emit listen manage", own=True),
+    Row("GET /v1/sessions", "/v1/sessions?group=<sessiongroupname>", "emit listen manage",
+        own=True),
+    Row("GET /v1/sessions/{session}", "/v1/sessions/<session>", "emit listen manage"),
+    Row("GET /v1/session-groups", "/v1/session-groups", "emit listen manage", own=True),
+    Row("GET /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",
+        "emit listen manage"),
+    Row("GET /v1/registrations", "/v1/registrations?session=<sessionname>", "listen", own=True),
     Row("GET /v1/streams", "/v1/streams", "emit listen manage peer", own=True),
     Row("GET /v1/streams/{stream}", STREAM, "emit listen manage peer"),
     Row("GET /v1/streams/{stream}/closure", f"{STREAM}/closure", "emit manage"),
@@ -223,6 +231,18 @@ WRITES = (
         body={"name": "mine", "client": "<client>"}),
     Row("PATCH /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen",
         body={"suspended": True}),
+    Row("POST /v1/sessions", "/v1/sessions", "emit listen manage",
+        body={"name": "mine", "kind": "consumer", "client": "<client>"}),
+    Row("PATCH /v1/sessions/{session}", "/v1/sessions/<session>", "emit listen manage",
+        body={"window": 5}),
+    Row("PATCH /v1/sessions/{session}", "/v1/sessions/<session>", "listen",
+        body={"suspended": True}),
+    Row("POST /v1/session-groups", "/v1/session-groups", "emit listen manage",
+        body={"name": "mine", "client": "<client>"}),
+    Row("PATCH /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",
+        "emit listen manage", body={"window": 5}),
+    Row("POST /v1/registrations", "/v1/registrations", "listen",
+        body={"streams": ["<stream>"], "session": "<sessionname>"}),
     Row("POST /v1/zones", "/v1/zones", operator=True, body={"name": "<zone>"}),
     Row("PUT /v1/limits", "/v1/limits", operator=True, body={}),
     Row("PUT /v1/storage", "/v1/storage", operator=True, body={"quota_bytes": None}),
@@ -252,6 +272,9 @@ WRITES = (
         "/v1/registrations/<registration>/timers/<handle>", "emit manage"),
     Row("DELETE /v1/registrations/{registration}", "/v1/registrations/<registration>", "listen"),
     Row("DELETE /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
+    Row("DELETE /v1/sessions/{session}", "/v1/sessions/<session>", "listen"),
+    Row("DELETE /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",
+        "listen"),
     Row("POST /v1/endpoints/{endpoint}/verify", "/v1/endpoints/<endpoint>/verify", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}/secrets/{secret}",
         "/v1/endpoints/<endpoint>/secrets/<secret>", "listen"),
@@ -282,6 +305,7 @@ class Tenants:
             each.create_stream("plain")
         zone.define_channel(f"{NAME}-channel", 0)
         self._interest(sink)
+        self._sessions()
 
     def _interest(self, sink: Sink) -> None:
         zone, key = self.zone, self.owner
@@ -341,6 +365,21 @@ class Tenants:
             "<zone>": zone.name,
             "<operator>": operator,
         }
+
+    def _sessions(self) -> None:
+        """Create a session and a session group, each with a registration."""
+        self.marks |= {"<sessionname>": f"{NAME}-session", "<sessiongroupname>": f"{NAME}-team"}
+        for mark, path, body in (
+            ("session", "/v1/sessions", {"name": f"{NAME}-session", "kind": "consumer"}),
+            ("sessiongroup", "/v1/session-groups", {"name": f"{NAME}-team"}),
+        ):
+            made = _made(self.hub.call("POST", path, body, key=self.owner))
+            self.marks[f"<{mark}>"] = made["id"]
+        self.zone.register(
+            {"streams": [NAME], "session": f"{NAME}-session"},
+            {"streams": [NAME], "session_group": f"{NAME}-team"},
+            key=self.owner,
+        )
 
     def send(self, row: Row, who: str, *, zone: str = "") -> Answer:
         """Return the row's request by one of `keys`, by the `owner`, or by the `operator`."""

@@ -28,6 +28,7 @@ const pages = [
   { path: "audit-trail", lazy: async () => ({ Component: (await import("../pages/AuditTrailPage")).AuditTrailPage }) },
   { path: "operators", lazy: async () => ({ Component: (await import("../pages/OperatorsPage")).OperatorsPage }) },
   { path: "filters", lazy: async () => ({ Component: (await import("../pages/FilterPage")).FilterPage }) },
+  { path: "sessions", lazy: async () => ({ Component: (await import("../pages/SessionsPage")).SessionsPage }) },
   { path: "groups", lazy: async () => ({ Component: (await import("../pages/GroupsPage")).GroupsPage }) },
   {
     path: "registrations",

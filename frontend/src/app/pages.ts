@@ -13,6 +13,7 @@ import {
   IconKey,
   IconListSearch,
   IconMailOff,
+  IconPlugConnected,
   IconRepeat,
   IconRoute,
   IconSend,
@@ -53,6 +54,7 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
     pages: [
       { path: "filters", label: "Filters", icon: IconFilter, key: "f" },
       { path: "registrations", label: "Registrations", icon: IconListSearch, key: "r" },
+      { path: "sessions", label: "Sessions", icon: IconPlugConnected, key: "n" },
       { path: "groups", label: "Groups", icon: IconFolders, key: "p" },
     ],
   },

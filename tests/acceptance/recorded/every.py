@@ -25,6 +25,8 @@ PARAMETERS = {
     "handle": "tick",
     "endpoint": "<endpoint>",
     "group": "<group>",
+    "session": "<session>",
+    "session_group": "<sessiongroup>",
     "application": "till",
     "application_group": "tills",
     "secret": "<previous>",

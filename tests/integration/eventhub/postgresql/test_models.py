@@ -30,8 +30,8 @@ from tests.unit.eventhub.supervisor.test_commands import manage
 
 FOLDERS = ("eventhub", "registrations", "delivery", "sparkjobs")
 LABELS = (
-    *("access", "eventlog", "types", "applications", "monitoring", "registrations", "timers"),
-    *("delivery", "jobs"),
+    *("access", "eventlog", "types", "applications", "monitoring", "hub_sessions", "registrations"),
+    *("timers", "delivery", "jobs"),
 )
 PARTS = {
     "table": """
