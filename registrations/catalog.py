@@ -17,7 +17,14 @@ import psycopg
 
 from eventhub.base.event_loop import run_in_slices
 from eventhub.postgresql import queries
-from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value, named, tuples_of
+from eventhub.postgresql.rows import (
+    fetch_all,
+    fetch_one,
+    fetch_value,
+    fetch_values,
+    named,
+    tuples_of,
+)
 from registrations.compiled_filter_cache import COMPILED_FILTERS
 from registrations.match_index.epochs.facts import EpochFacts, StreamSnapshot
 from registrations.matching.spec import Specs
@@ -240,6 +247,11 @@ async def live_registrations(
     values = {"client_id": client_id, "registrations": list(ids)}
     found = await fetch_all(connection, LiveRegistration, SQL["live_registrations"], values)
     return [row._replace(streams=tuple(row.streams)) for row in found]
+
+
+async def registrations_of_session(connection: Connection, owner: SessionOwner) -> list[int]:
+    """Return the registrations of a session or session group, live or ended."""
+    return await fetch_values(connection, SQL["registrations_of_session"], owner._asdict())
 
 
 def _compile(

@@ -56,6 +56,9 @@ class Feed:
         self.listeners: set[Listener] = set()  # notified of every change
         self._subscribers: set[Listener] = set()  # notified of some registrations: `subscription`
         self._by_registration: dict[int, set[Listener]] = {}
+        self._by_owner: dict[SessionOwner, set[Listener]] = {}
+        # notified of changed sessions and session groups
+        self.session_listeners: set[Callable[[], None]] = set()
         self.policy_listeners: set[Callable[[], None]] = set()  # notified of streams' policies
         # notified of changed endpoints, by id; None: any may have changed
         self.endpoint_listeners: set[Callable[[int | None], None]] = set()
@@ -81,6 +84,22 @@ class Feed:
                 self._by_registration[id].discard(listener)
                 if not self._by_registration[id]:
                     del self._by_registration[id]
+
+    @contextmanager
+    def owner_subscription(self, owner: SessionOwner, listener: Listener) -> Iterator[None]:
+        """Notify a listener, until the end of the block, like `subscription`, of changes of all
+        registrations of a session or session group, new ones too.
+        """
+        self._subscribers.add(listener)
+        own = self._by_owner.setdefault(owner, set())
+        own.add(listener)
+        try:
+            yield
+        finally:
+            self._subscribers.discard(listener)
+            own.discard(listener)
+            if not own:
+                self._by_owner.pop(owner, None)
 
     async def confirm(self) -> None:
         """Wait until listeners were notified of everything that `system` held at the call.
@@ -151,8 +170,10 @@ class Feed:
             self._notify(CatalogChange(values["registration"], values["barrier"], owner=owner))
         elif event.type.startswith(GROUP) and values["barrier"] is not None:
             self._notify(CatalogChange(None, values["barrier"], values["group"]))
-        elif event.type.startswith(SESSIONS) and values.get("barrier") is not None:
-            self._notify(CatalogChange(None, values["barrier"], values["registration_group"]))
+        elif event.type.startswith(SESSIONS):
+            if values.get("barrier") is not None:
+                self._notify(CatalogChange(None, values["barrier"], values["registration_group"]))
+            self._notify_session_listeners()
         elif event.type == POLICY:
             self._notify_policy_listeners()
         elif event.type.startswith(ENDPOINT):
@@ -163,13 +184,21 @@ class Feed:
             listener(change)
         if change is None:
             self._notify_policy_listeners()
+            self._notify_session_listeners()
             self._notify_endpoint_listeners(None)
 
     def _listeners_of(self, change: CatalogChange | None) -> set[Listener]:
         """Return the subscribers that the change may concern."""
         if change is None or change.registration is None:
             return self._subscribers
-        return self._by_registration.get(change.registration, set())
+        found = self._by_registration.get(change.registration, set())
+        if change.owner is not None:
+            found = found | self._by_owner.get(change.owner, set())
+        return found
+
+    def _notify_session_listeners(self) -> None:
+        for listener in list(self.session_listeners):
+            listener()
 
     def _notify_policy_listeners(self) -> None:
         for listener in list(self.policy_listeners):

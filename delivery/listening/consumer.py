@@ -11,10 +11,9 @@ from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from delivery.listening.frames import SUBPROTOCOLS, Frame, frames_for
-from delivery.listening.pump import SocketPump, SocketWriter
+from delivery.listening.pump import SocketPump, SocketServices, SocketWriter
 from delivery.listening.query import credential_of
 from delivery.listening.reader_monitor import ReaderMonitor
-from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import (
@@ -37,7 +36,7 @@ CLOSE_FAILED = 1011
 class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """One socket, authorised by the handshake (WebSocketRoute)."""
 
-    def __init__(self, *, services: ListenerServices, monitor: ReaderMonitor) -> None:
+    def __init__(self, *, services: SocketServices, monitor: ReaderMonitor) -> None:
         super().__init__()
         self._services = services
         self._monitor = monitor
@@ -130,13 +129,11 @@ class WebSocketRoute:
     with a problem document.
     """
 
-    def __init__(
-        self, services: ListenerServices, monitor: ReaderMonitor, origins: Origins
-    ) -> None:
+    def __init__(self, services: SocketServices, monitor: ReaderMonitor, origins: Origins) -> None:
         self._origins = origins
-        self._authorizer = services.authorizer
+        self._authorizer = services.listening.authorizer
         self._monitor = monitor
-        self._catch_up = services.catch_up
+        self._catch_up = services.listening.catch_up
         self._consumer = WebSocketConsumer.as_asgi(services=services, monitor=monitor)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -12,7 +12,7 @@ from delivery.listening.frames import EventHeader, Frame, FrameFormat
 from delivery.listening.listener import StreamListener
 from delivery.listening.messages import ResendMessage
 from delivery.listening.protocol import NOTHING_MATCHED, ListenerFilter, ListenerState
-from delivery.listening.registration_matcher import RegistrationMatcher
+from delivery.listening.registration_matcher import RegistrationMatcher, RegistrationSet
 from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits
@@ -89,9 +89,8 @@ class Resending:
             ids = self._state.registrations
             if ids:
                 services, info = self._services, self._listener.info
-                matcher = RegistrationMatcher.open(
-                    services.log, services.feed, ids, info.id, self._hierarchy
-                )
+                about = RegistrationSet(tuple(ids)), info.id, self._hierarchy
+                matcher = RegistrationMatcher.open(services.log, services.feed, *about)
                 self._matcher = await closing.enter_async_context(matcher)
                 await self._matcher.catch_up(ranges[0].first - 1)
             for requested in ranges:
@@ -151,7 +150,7 @@ class Resending:
             return None
         types = self._services.types.evolved(self._listener.info.zone_id)
         header = EventHeader(
-            state.name_json,
+            state.subject_json,
             prev,
             "recovery",
             matched.ids,

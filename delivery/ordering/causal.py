@@ -3,10 +3,10 @@ module.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from heapq import heappop, heappush
 
-from delivery.ordering.held import Disorder, HeldEvent
+from delivery.ordering.held import Disorder, HeldEvent, oldest_first
 from delivery.ordering.links import (
     NamedPosition,
     conversation,
@@ -48,7 +48,7 @@ class CausalOrder:
         self._known: dict[str, None] = {}  # lasting names of the last events taken
 
     def put(self, held: HeldEvent, now_us: int) -> None:
-        names = names_of(held)
+        names = held.names = names_of(held)
         links = set(links_of(held.event, self._streams)).difference(names)
         held.missing = {link for link in links if not self._is_met(link)}
         for name in names:
@@ -61,6 +61,7 @@ class CausalOrder:
         self._wait(held, held.stored.appended_at_us + self._hold_us)
 
     def note_delivered(self, held: HeldEvent) -> None:
+        held.names = names_of(held)
         self._note_taken(held)
 
     def take(self, now_us: int, *, full: bool) -> HeldEvent | None:
@@ -70,7 +71,7 @@ class CausalOrder:
         if not self._ready:
             return None
         held = self._ready.popleft()
-        for name in names_of(held):
+        for name in held.names:
             if self._held.get(name) is held:
                 del self._held[name]
         self._note_taken(held)
@@ -142,17 +143,20 @@ class CausalOrder:
         lasting = lasting_names_of(held)
         if held.event.correlation:
             lasting.append(conversation(held.event.correlation))
-        for name in {*names_of(held), *lasting}:
-            if name not in self._held:  # else another event is to come first
-                self._release(name)
+        # of a name that another held event has too, that one is to come first
+        names = (name for name in dict.fromkeys([*held.names, *lasting]) if name not in self._held)
+        freed = [one for name in names for one in self._freed_by(name)]
+        for dependent in oldest_first(freed):
+            self._make_ready(dependent)
         for name in lasting:
             self._known.pop(name, None)
             if len(self._known) >= limits.ORDER_NAMES_MAX:
                 del self._known[next(iter(self._known))]
             self._known[name] = None
 
-    def _release(self, name: str) -> None:
+    def _freed_by(self, name: str) -> Iterator[HeldEvent]:
+        """Yield the events that waited for this name last."""
         for dependent in self._dependents.pop(name, _NONE).values():
             dependent.missing.discard(name)
             if not dependent.missing:
-                self._make_ready(dependent)
+                yield dependent

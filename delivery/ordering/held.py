@@ -1,6 +1,6 @@
 """An event that is held for a session, and what an order has to offer. Plain module."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Protocol
 
 from eventhub.event.envelope import Event
@@ -25,6 +25,7 @@ class HeldEvent:
         "item",
         "matches",
         "missing",
+        "names",
         "stored",
         "tracked",
         "waiting",
@@ -44,6 +45,7 @@ class HeldEvent:
         self.extended = False
         self.deadline_us = 0
         self.missing = _NO_NAMES  # names of events that it waits for
+        self.names: Sequence[str] = ()  # its own, by which others wait for it
 
     @property
     def stream(self) -> str:
@@ -93,6 +95,6 @@ class Order(Protocol):
         """Return the time from which `take` may return an event; None if it depends on `put`."""
 
 
-def oldest_first(found: Iterator[HeldEvent]) -> list[HeldEvent]:
+def oldest_first(found: Iterable[HeldEvent]) -> list[HeldEvent]:
     """Return events in the order of their arrival."""
     return sorted(found, key=lambda held: held.arrival)

@@ -12,9 +12,7 @@ from eventhub.api.serializers import ChangedSerializer, Serializer
 from eventhub.base import limits
 
 OPERATOR_NAME = re.compile(rf"[\w.@+-]{{1,{limits.OPERATOR_NAME_CHARS_MAX}}}")
-ROLE = (
-    "viewer reads everything; operator also changes all but operators, keys and zones; admin all."
-)
+ROLE = "viewer reads everything; operator also changes all but operators and API keys; admin all."
 
 
 class OperatorNameField(TextField):

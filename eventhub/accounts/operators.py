@@ -72,7 +72,7 @@ def create_operator(*, name: str, role: str, password: str | None = None) -> Any
         _set_role(user, role)
         user.save()
         _set_group(user, role)
-        _announce("operator.created", name, role=role)
+        announce_all(zone=None, announcements=[_change("operator.created", name, role=role)])
     return _with_token(user, issued=password is None)
 
 
@@ -88,16 +88,18 @@ def change_operator(*, name: str, if_match: int | None = None, **changes: Any) -
         role, active = changes.get("role", user.role), changes.get("active", user.is_active)
         if not (role == roles.ADMIN and active):
             _require_other_admin(user)
+        announcements = []
         if (role, active) != (user.role, user.is_active):
             _set_role(user, role)
-            user.is_active = active
-            user.save(update_fields=["is_staff", "is_superuser", "is_active"])
             _set_group(user, role)
-            _announce("operator.changed", name, role=role, active=active)
+            user.is_active = active
+            announcements.append(_change("operator.changed", name, role=role, active=active))
         if new is not None:
             user.password = new
-            user.save(update_fields=["password"])
-            _announce("operator.password_reset", name, by_token=False)
+            announcements.append(_change("operator.password_reset", name, by_token=False))
+        if announcements:
+            user.save(update_fields=["is_staff", "is_superuser", "is_active", "password"])
+            announce_all(zone=None, announcements=announcements)
     return _found(name)
 
 
@@ -110,7 +112,9 @@ def issue_setup_token(*, name: str) -> Any:
         _require_other_admin(user)
         user.set_unusable_password()
         user.save(update_fields=["password"])
-        _announce("operator.password_reset", name, by_token=True)
+        announce_all(
+            zone=None, announcements=[_change("operator.password_reset", name, by_token=True)]
+        )
     return _with_token(user)
 
 
@@ -131,7 +135,7 @@ def delete_operator(*, name: str, if_match: int | None = None) -> None:
         user = _lock_operator(name, if_match)
         _require_other_admin(user)
         User.objects.filter(pk=user.pk).delete()
-        _announce("operator.deleted", name)
+        announce_all(zone=None, announcements=[_change("operator.deleted", name)])
 
 
 def set_up(*, request: HttpRequest, username: str, setup_token: str, password: str) -> Any:
@@ -175,7 +179,7 @@ def change_own_password(*, request: HttpRequest, password: str, new_password: st
 def _store_own(user: Any, stored: str) -> None:
     user.password = stored
     user.save(update_fields=["password"])
-    _announce("operator.password_changed", user.username)
+    announce_all(zone=None, announcements=[_change("operator.password_changed", user.username)])
 
 
 def _new_password(user: User, password: str, *, field: str = "password") -> str:
@@ -230,11 +234,9 @@ def _set_group(user: Any, role: str) -> None:
         user.groups.remove(*user.groups.filter(name=VIEWERS))
 
 
-def _announce(type: str, name: str, **attributes: Any) -> None:
-    """Announce a change last in its transaction, to operators only: names of operators concern no
-    tenant, and help to guess logins.
+def _change(type: str, name: str, **attributes: Any) -> Announcement:
+    """Return the announcement of a change, for operators only: their names concern no tenant, and
+    help to guess logins.
     """
     what = {"operator": name, **attributes}
-    announce_all(
-        zone=None, announcements=[Announcement(type, what, resource_of(name), OPERATORS_ONLY)]
-    )
+    return Announcement(type, what, resource_of(name), OPERATORS_ONLY)

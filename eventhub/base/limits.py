@@ -15,6 +15,7 @@ HEADERS_TIMEOUT_S_MAX = 10  # to receive headers, also on a connection that send
 JSON_DEPTH_MAX = 32  # nesting of attributes or body; deeper JSON is nearly always an attack
 REFERENCE_CHARS_MAX = 4_096  # of a reference to a remote object; CORBA's IOR texts are long
 ATTRIBUTES_BYTES_MAX = 64 * 1024  # encoded; every matcher reads them for every event
+EVENT_LIFETIME_MS_MAX = 1_000 * 365 * 86_400_000  # a thousand years
 ATTRIBUTES_COUNT_MAX = 256  # names at the top level
 ATTRIBUTES_VALUES_MAX = 1_000  # including those in lists and objects; every filter may test each
 NAME_CHARS_MAX = 200  # of streams, channels, clients, zones
@@ -399,6 +400,18 @@ SESSION_WINDOW_DEFAULT = 100  # unacknowledged events of a session: a second's w
 SESSION_WINDOW_MAX = 10_000  # likewise; each is in the memory of a process until it is acknowledged
 SESSION_ORDER_NAMES_MAX = 100  # types, or suppliers, in the options of an order
 SESSIONS_CACHED_MAX = 10_000  # by the authorizer; some 5 MB
+
+# --- delivery to sessions ---
+SESSIONS_PER_SOCKET_MAX = 64  # like listeners
+SESSION_STREAMS_MAX = 1_000  # of one connected session; a ring's slots take 64 KiB each
+SESSION_MATCHES_REMEMBERED = 1_024  # results of a group in a stream, while members are near
+SESSION_POSITIONS_WRITE_S = 0.2  # between saves, unless an answer waits for one
+SESSION_POSITIONS_INTERVAL_S = 5.0  # between saves of a session without acknowledgements
+SESSION_POSITIONS_RENEW_S = 6 * 3600.0  # between saves of unchanged ones: retention counts days
+SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
+SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
+SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
+SESSION_CONNECTIONS_MAX = 2  # database connections of one process: one saves, one connects
 
 # --- applications ---
 APPLICATIONS_PER_ZONE_MAX = 100_000  # a new one counts them: some 10 ms

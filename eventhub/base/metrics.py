@@ -68,6 +68,7 @@ def http_requests(route: str, status: int) -> Counter:
 REFUSED = Counter("eventhub_refused", "Requests and messages refused, by error code.", ["code"])
 SOCKETS = _sum("eventhub_sockets", "Open websockets and responses of the listen routes.")
 LISTENERS = _sum("eventhub_listeners", "Open listeners.")
+CONNECTED_SESSIONS = _sum("eventhub_connected_sessions", "Sessions that are connected.")
 SENT_EVENTS = Counter("eventhub_sent_events", "Events sent to listeners.")
 SENT_BYTES = Counter(
     "eventhub_sent_bytes", "Bytes of frames sent to listeners, before compression."

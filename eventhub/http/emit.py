@@ -266,7 +266,7 @@ async def emit_route(call: Call) -> Response:
     require_emit(principal, stream)
     info = await call.find_stream(principal, stream)
     if principal.rates is not None or principal.storage_quota is not None:
-        await _require_quotas(call.authorizer, principal, info)
+        await require_quotas(call.authorizer, principal, info)
     if info.deletes_at_us is not None:
         raise StreamDeleting.of(stream, info.deletes_at_us)
     key, ce_headers = _own_headers(headers)
@@ -284,7 +284,7 @@ async def emit_route(call: Call) -> Response:
     return response
 
 
-async def _require_quotas(authorizer: Authorizer, principal: Principal, info: StreamInfo) -> None:
+async def require_quotas(authorizer: Authorizer, principal: Principal, info: StreamInfo) -> None:
     """Raise RateLimited or ZoneStorageFull if a quota is known to be used up; after a pause, in
     which nothing is read.
     """

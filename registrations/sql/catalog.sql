@@ -146,3 +146,10 @@ SELECT r.id, v.streams
   JOIN registration_versions v ON v.registration_id = r.id AND v.until_barrier IS NULL
  WHERE r.id = ANY (%(registrations)s) AND r.client_id = %(client_id)s AND r.deleted_at IS NULL
  ORDER BY r.id
+
+-- name: registrations_of_session
+-- The registrations of a session or a session group, live or ended: each of their versions is in one of the owner's groups.
+SELECT DISTINCT v.registration_id
+  FROM registration_groups g
+  JOIN registration_versions v ON v.group_id = g.id
+ WHERE g.session_id = %(session)s OR g.session_group_id = %(session_group)s

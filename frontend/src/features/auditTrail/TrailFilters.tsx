@@ -16,7 +16,7 @@ const WHO: Record<(typeof KINDS)[number], string> = {
 const FURTHER = [
   ["operator", "Operator", "alice"],
   ["client", "Client of the key", "shop"],
-  ["key", "Key", "b1f2c3d4e5f6"],
+  ["key", "Key", ""],
   ["command", "Command", "createkey"],
   ["address", "Address or network", "10.1.0.0/16"],
   ["request_id", "Request id", ""],

@@ -13,7 +13,7 @@ const KEY = ["operators"];
 /** What each role may do, in the order of ROLES. */
 export const ABOUT: Record<Role, string> = {
   viewer: "reads everything and changes nothing",
-  operator: "also changes everything but operators, keys of the API and zones",
+  operator: "also changes everything but operators and API keys, and deletes no zones",
   admin: "does everything",
 };
 

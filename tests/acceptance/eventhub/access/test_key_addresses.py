@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eventhub_client.types import HubProblem
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
@@ -154,6 +155,20 @@ async def test_open_sockets_are_checked_again_when_the_list_changes(
         async with asyncio.timeout(EFFECTIVE_S + MEASURED_S):
             assert await closing == (4403, "address_not_allowed")
         assert reader.skipped[-1]["code"] == "address_not_allowed"
+
+
+async def test_the_client_does_not_reconnect_from_an_address_that_is_no_longer_allowed(
+    zone: LiveZone,
+) -> None:
+    key = zone.key("listen:*", allowed_addresses=[HERE])
+    path = f"/v1/keys/{key.split('_')[1]}"
+    zone.emit("orders", EVENT)
+    async with zone.client(key=key) as client:
+        with pytest.raises(HubProblem) as caught:
+            async with asyncio.timeout(20):
+                async for _ in client.listen("orders", start="oldest"):
+                    await asyncio.to_thread(change, zone, path, {"allowed_addresses": NETWORK})
+    assert (caught.value.code, caught.value.status) == ("address_not_allowed", 403)
 
 
 def test_an_open_stream_of_events_ends_when_the_list_changes(zone: LiveZone) -> None:

@@ -13,7 +13,7 @@ from tests.acceptance.wire import session
 from tests.live import LiveHub
 from tests.sink import Sink
 
-SOCKET = frozenset({"WS listen", "WS interest"})
+SOCKET = frozenset({"WS listen", "WS interest", "WS connect", "WS emit"})
 
 # What the owner, too, is refused: nothing of the kind is there, or it is in use.
 REFUSED = {
@@ -80,9 +80,15 @@ async def test_a_socket_tells_nothing_of_another_zone_or_client(tenants: Tenants
             assert SECRET not in str(answer)
         await socket.say("interest", interest="i", stream=NAME)
         assert (await socket.hear_op("error", "interest"))["op"] == "error"
+        await socket.say("emit", stream=NAME, events={"domain": "a", "type": "b"})
+        assert (await socket.hear_op("error", "emitted"))["code"] == "unknown_stream"
+        await socket.say("connect", session=marks["<sessionname>"])
+        assert (await socket.hear_op("error", "connected"))["code"] == "unknown_session"
     async with session(tenants.hub, tenants.keys["peer"]) as socket:
         answer = await socket.ask("plain", registrations=[marks["<registration>"]])
         assert answer["op"] == "error"
+        await socket.say("connect", session=marks["<sessionname>"])
+        assert (await socket.hear_op("error", "connected"))["code"] == "unknown_session"
 
 
 def test_another_zone_learns_nothing_and_changes_nothing(tenants: Tenants) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -247,3 +248,18 @@ def test_a_field_that_needs_another_is_refused_with_it(zone: LiveZone) -> None:
     for given, field in (({"tombstone": True}, "key"), ({"bundle_number": 1}, "bundle")):
         problem = emit(zone, EVENT, {**EVENT, **given}).refused(400, "missing_field")
         assert problem["position"] == {"index": 1, "field": field}
+
+
+@pytest.mark.req("RDY-50")
+def test_an_expiry_is_absolute_or_relative(zone: LiveZone) -> None:
+    zone.create_stream("fox")
+    before = datetime.now(UTC)
+    assert emit(zone, {**EVENT, "expires_in_ms": 60_000}).status == 200
+    found = datetime.fromisoformat(shown(zone, 1)["expires_at"])
+    assert before <= found - timedelta(minutes=1) <= datetime.now(UTC)
+    both = {**EVENT, "expires_in_ms": 1, "expires_at": before.isoformat()}
+    problem = emit(zone, both).refused(400, "invalid_field")
+    assert problem["position"] == {"index": 0, "field": "expires_in_ms"}
+    for value in (0, 1 << 60):
+        emit(zone, {**EVENT, "expires_in_ms": value}).refused(400, "invalid_field")
+    emit(zone, {**EVENT, "order": "fifo"}).refused(400, "invalid_field")

@@ -298,6 +298,35 @@ def test_one_event_of_a_conversation_waits_for_its_beginning() -> None:
     assert drain(queue, later_us) == [2]
 
 
+def test_an_effect_waits_longer_while_its_cause_waits_itself() -> None:
+    queue = queue_of("causal", hold_ms=50)
+    queue.put("s", stored(1, id="e2", cause="e1"), NOW_US)
+    later_us = NOW_US + 30 * MS
+    queue.put("s", stored(2, id="e1", cause="lost", appended_at_us=later_us), later_us)
+    assert drain(queue, NOW_US + 79 * MS) == []
+    first, second = queue.pop(NOW_US + 80 * MS), queue.pop(NOW_US + 80 * MS)
+    assert first is not None and second is not None
+    assert [first.stored.sequence, second.stored.sequence] == [2, 1]
+    assert [first.disorder, second.disorder] == ["hold", ""]
+
+
+def test_a_conversation_that_has_begun_waits_for_its_request_all_the_same() -> None:
+    """Once the request is held, which waits itself, no other event of the conversation passes."""
+    queue = queue_of("causal", hold_ms=50)
+    queue.put("s", stored(1, correlation="r"), NOW_US)
+    assert drain(queue, NOW_US + 50 * MS) == [1], "the request had not come"
+    later_us = NOW_US + 60 * MS
+    queue.put("s", stored(2, id="r", cause="c", appended_at_us=later_us), later_us)
+    queue.put("s", stored(3, correlation="r", appended_at_us=later_us), later_us)
+    assert drain(queue, later_us) == []
+    queue.put(
+        "s", stored(4, id="x", correlation="r", appended_at_us=NOW_US, order="none"), later_us
+    )
+    assert drain(queue, later_us) == [4], "it states that it waits for nothing, and frees no other"
+    queue.put("s", stored(5, id="c", appended_at_us=later_us), later_us)
+    assert drain(queue, later_us) == [5, 2, 3]
+
+
 def test_a_full_queue_gives_the_cause_before_the_effect() -> None:
     queue = DeliveryQueue(settings("causal"), 100, QueueLimits(events=2))
     queue.add_stream("s", START)
