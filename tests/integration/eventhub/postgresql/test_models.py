@@ -31,7 +31,7 @@ from tests.unit.eventhub.supervisor.test_commands import manage
 FOLDERS = ("eventhub", "registrations", "delivery", "sparkjobs")
 LABELS = (
     *("access", "eventlog", "types", "applications", "monitoring", "hub_sessions", "registrations"),
-    *("delivery", "jobs"),
+    *("timers", "delivery", "jobs"),
 )
 PARTS = {
     "table": """
