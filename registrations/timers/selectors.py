@@ -50,6 +50,16 @@ def upcoming(timer: Timer) -> list[datetime]:
         return [timer.next_at]
 
 
+def following(timer: Timer, now: datetime) -> datetime | None:
+    """Return the first time of a repeating timer after a time; None: it has ended. If it cannot be
+    computed on this machine, return the time that the timer has.
+    """
+    try:
+        return schedule.next_time(schedule_of(timer), now)
+    except UnreadableSchedule:
+        return timer.next_at
+
+
 def event_of(timer: Timer) -> dict[str, Any] | None:
     """Return the JSON of the event that a timer emits; None: Time::Tick."""
     if timer.payload is None:

@@ -29,7 +29,7 @@ from registrations.timers.ending import SQL, count_ended
 from registrations.timers.errors import TimerEnded, TimerExists
 from registrations.timers.events import utc_text
 from registrations.timers.models import Timer, TimerCount
-from registrations.timers.schedule import first_time, moment, next_time, schedule_of
+from registrations.timers.schedule import first_time, moment, schedule_of
 
 
 def create_timer(*, actor: Actor, owner: Owner, fields: dict[str, Any]) -> Timer:
@@ -83,7 +83,7 @@ def change_timer(*, actor: Actor, timer: Timer, suspended: bool | None = None) -
     if not suspended:
         now = moment(SystemClock().now_us())
         if timer.at is None and timer.next_at < now:
-            following = next_time(selectors.schedule_of(timer), now)
+            following = selectors.following(timer, now)
             if following is None:
                 raise TimerEnded(field="suspended")
             timer.next_at = following
