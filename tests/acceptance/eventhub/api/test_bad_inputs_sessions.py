@@ -19,23 +19,23 @@ def bad(name: str, route: str, path: str, outcome: str, at: str = "", **more: An
     return Bad(name, route, path, int(status), code, {"field": at} if at else {}, **more)
 
 
-def create(name: str, outcome: str, at: str, *, key: str = "admin", **fields: Any) -> Bad:
+def create(case: str, outcome: str, at: str, /, *, key: str = "admin", **fields: Any) -> Bad:
     body = {"name": "new", "kind": "consumer", **fields}
     body = {name: value for name, value in body.items() if value != ""}
-    return bad(name, f"POST {SESSIONS}", SESSIONS, outcome, at, body=body, key=key)
+    return bad(case, f"POST {SESSIONS}", SESSIONS, outcome, at, body=body, key=key)
 
 
-def change(name: str, outcome: str, at: str, *, mark: str = "<session>", **fields: Any) -> Bad:
-    return bad(name, f"PATCH {SESSION}", f"{SESSIONS}/{mark}", outcome, at, body=fields)
+def change(case: str, outcome: str, at: str, /, *, mark: str = "<session>", **fields: Any) -> Bad:
+    return bad(case, f"PATCH {SESSION}", f"{SESSIONS}/{mark}", outcome, at, body=fields)
 
 
-def group(name: str, outcome: str, at: str, *, key: str = "admin", **fields: Any) -> Bad:
-    return bad(name, f"POST {GROUPS}", GROUPS, outcome, at, body=fields, key=key)
+def group(case: str, outcome: str, at: str, /, *, key: str = "admin", **fields: Any) -> Bad:
+    return bad(case, f"POST {GROUPS}", GROUPS, outcome, at, body=fields, key=key)
 
 
-def register(name: str, outcome: str, at: str, **fields: Any) -> Bad:
+def register(case: str, outcome: str, at: str, /, **fields: Any) -> Bad:
     body = {"streams": ["orders"], **fields}
-    return bad(name, f"POST {REGISTRATIONS}", REGISTRATIONS, outcome, at, body=body)
+    return bad(case, f"POST {REGISTRATIONS}", REGISTRATIONS, outcome, at, body=body)
 
 
 def through(session: str, route: str, path: str, outcome: str, at: str, **more: Any) -> Bad:
