@@ -63,7 +63,7 @@ CASES = (
     create("a suspended admin", "400 invalid_field", "suspended", kind="admin", suspended=True),
     *(create(f"supplies {at}", outcome, at, kind="supplier", supplies=supplies)
       for outcome, at, supplies in (
-          ("400 invalid_field", "supplies", []), ("400 invalid_field", "supplies", [TYPE] * 101),
+          ("400 invalid_field", "supplies", []), ("400 field_too_long", "supplies", [TYPE] * 101),
           ("400 missing_field", "supplies.0.type", [{"domain": "shop"}]),
           ("400 unknown_field", "supplies.0.name", [{**TYPE, "name": "a"}]),
           ("400 invalid_field", "supplies.1.type", [TYPE, {"domain": "shop", "type": "a*"}]))),
