@@ -431,6 +431,7 @@ TIMER_EVERY_S_MIN = 1  # of an interval; a cron expression matches once a minute
 TIMER_EVERY_S_MAX = 366 * 24 * 3600  # a yearly one
 TIMER_AHEAD_S_MAX = 10 * 366 * 24 * 3600  # from now, of every time in a request
 TIMER_CRON_CHARS_MAX = 200  # five fields with long lists
+TIMER_EVENT_BYTES_MAX = 64 * 1024  # stored: those that fire at once take 64 MiB
 TIMER_UPCOMING = 5  # times that are shown of a timer
 TIMER_MISSED_COUNTED_MAX = 1_000  # of a cron expression in an outage; some 20 ms
 TIMERS_FIRED_AT_ONCE = 1_000  # in one transaction; some 40 ms, as long as a batch of events

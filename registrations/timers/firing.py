@@ -24,7 +24,7 @@ from eventhub.postgresql.leadership import leading_session, try_lead
 from eventhub.postgresql.rows import fetch_all, fetch_value
 from registrations.timers.ending import SQL
 from registrations.timers.events import FiredTimer, draft_of
-from registrations.timers.schedule import Fire, Schedule, fire, moment
+from registrations.timers.schedule import Schedule, UnreadableSchedule, fire, moment
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -159,10 +159,14 @@ async def fire_due(connection: Connection, clock: Clock) -> int:
 def _move(due: _DueTimer, now: datetime) -> _Move:
     if due.is_gone or due.client is None:
         return _Move(due, None, None, None)
+    postponed = _Move(due, due.next_at, now + timedelta(seconds=limits.TIMER_POSTPONED_S), None)
     if due.is_refused:
-        later = now + timedelta(seconds=limits.TIMER_POSTPONED_S)
-        return _Move(due, due.next_at, later, None)
-    found: Fire = fire(due.schedule, due.next_at, now)
+        return postponed
+    try:
+        found = fire(due.schedule, due.next_at, now)
+    except UnreadableSchedule as error:
+        throttled.warning("timer_postponed", timer=due.id, reason=str(error))
+        return postponed
     timer = FiredTimer(
         due.id,
         due.client,

@@ -29,6 +29,10 @@ _NEEDS = {
 }
 
 
+class UnreadableSchedule(Exception):
+    """This machine does not know the time zone any more, or the expression."""
+
+
 class Schedule(NamedTuple):
     """When a timer fires: once `at`, `every_s` seconds from `start` on, or by `cron`."""
 
@@ -92,7 +96,9 @@ def next_time(schedule: Schedule, after: datetime) -> datetime | None:
 
 
 def times(schedule: Schedule, after: datetime) -> Iterator[datetime]:
-    """Yield the times of the schedule after a time, ascending, in UTC."""
+    """Yield the times of the schedule after a time, ascending, in UTC. Raises
+    UnreadableSchedule.
+    """
     if schedule.at is not None:
         if schedule.at > after:
             yield schedule.at
@@ -151,7 +157,11 @@ def _cron_times(schedule: Schedule, after: datetime) -> Iterator[datetime]:
     assert schedule.cron is not None and schedule.timezone is not None  # noqa: S101 - typing
     if schedule.start is not None:
         after = max(after, schedule.start - _MICROSECOND)
-    for one in CronSim(schedule.cron, after.astimezone(_zone(schedule.timezone))):
+    try:
+        matching = CronSim(schedule.cron, after.astimezone(_zone(schedule.timezone)))
+    except (CronSimError, LookupError, ValueError, OSError) as error:
+        raise UnreadableSchedule(str(error)) from error
+    for one in matching:
         found = one.astimezone(UTC)
         if found > after:  # not the second occurrence of a time
             after = found

@@ -13,7 +13,7 @@ from eventhub.event.json_codec import event_json
 from registrations.scope import like_patterns, scope
 from registrations.timers import schedule
 from registrations.timers.models import Timer
-from registrations.timers.schedule import Schedule
+from registrations.timers.schedule import Schedule, UnreadableSchedule
 
 
 def timers_of(*, actor: Actor) -> QuerySet[Timer]:
@@ -40,11 +40,24 @@ def schedule_of(timer: Timer) -> Schedule:
 
 def upcoming(timer: Timer) -> list[datetime]:
     """Return the next times for which a timer fires, TIMER_UPCOMING at most; none while it is
-    suspended.
+    suspended, one if the others cannot be computed on this machine.
     """
     if timer.suspended:
         return []
-    return schedule.upcoming(schedule_of(timer), timer.next_at, limits.TIMER_UPCOMING)
+    try:
+        return schedule.upcoming(schedule_of(timer), timer.next_at, limits.TIMER_UPCOMING)
+    except UnreadableSchedule:
+        return [timer.next_at]
+
+
+def following(timer: Timer, now: datetime) -> datetime | None:
+    """Return the first time of a repeating timer after a time; None: it has ended. If it cannot be
+    computed on this machine, return the time that the timer has.
+    """
+    try:
+        return schedule.next_time(schedule_of(timer), now)
+    except UnreadableSchedule:
+        return timer.next_at
 
 
 def event_of(timer: Timer) -> dict[str, Any] | None:

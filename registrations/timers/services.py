@@ -11,8 +11,9 @@ from eventhub.access.grants import HUB_STREAMS
 from eventhub.access.principal import Actor
 from eventhub.access.rate_limits import spend_now
 from eventhub.api.announcements import announce, raw_connection
+from eventhub.base import limits
 from eventhub.base.clock import SystemClock
-from eventhub.base.errors import EventHubError, Forbidden, InvalidField
+from eventhub.base.errors import EventHubError, EventTooLarge, Forbidden, InvalidField
 from eventhub.event.inbound import from_objects
 from eventhub.eventlog import streams
 from eventhub.eventlog.errors import StreamDeleting
@@ -28,7 +29,7 @@ from registrations.timers.ending import SQL, count_ended
 from registrations.timers.errors import TimerEnded, TimerExists
 from registrations.timers.events import utc_text
 from registrations.timers.models import Timer, TimerCount
-from registrations.timers.schedule import first_time, moment, next_time, schedule_of
+from registrations.timers.schedule import first_time, moment, schedule_of
 
 
 def create_timer(*, actor: Actor, owner: Owner, fields: dict[str, Any]) -> Timer:
@@ -82,7 +83,7 @@ def change_timer(*, actor: Actor, timer: Timer, suspended: bool | None = None) -
     if not suspended:
         now = moment(SystemClock().now_us())
         if timer.at is None and timer.next_at < now:
-            following = next_time(selectors.schedule_of(timer), now)
+            following = selectors.following(timer, now)
             if following is None:
                 raise TimerEnded(field="suspended")
             timer.next_at = following
@@ -127,7 +128,10 @@ def _payload(actor: Actor, stream: StreamRow, owner: Owner, given: Any) -> bytes
         if event.id is not None:
             message = "Omit `id`: a timer is known by its handle, and fires once for each time."
             raise InvalidField(message, field="id")
-        return checked_draft(actor=actor, row=stream, event=event, client=owner.name).payload
+        payload = checked_draft(actor=actor, row=stream, event=event, client=owner.name).payload
+        if len(payload) > limits.TIMER_EVENT_BYTES_MAX:
+            raise EventTooLarge(bytes=len(payload), bytes_max=limits.TIMER_EVENT_BYTES_MAX)
+        return payload
     except EventHubError as error:
         error.index = None
         error.field = "event" if error.field is None else f"event.{error.field}"

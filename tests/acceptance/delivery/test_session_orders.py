@@ -126,9 +126,11 @@ async def test_an_event_with_priority_is_next_behind_a_thousand(
 async def test_an_event_that_expires_while_it_is_held_is_not_sent_but_counted(
     hub: LiveHub, zone: LiveZone, relative: bool
 ) -> None:
-    """Held by the window of a connected session, and while no connection serves the session."""
+    """Held by the window of a connected session, whose order has read it already, and while no
+    connection serves the session.
+    """
     zone.create_stream("orders")
-    ordered(zone, "fifo", "connected", window=1)
+    ordered(zone, "priority", "connected", window=1)
     ordered(zone, "validity", "away")
     async with session(hub, zone.admin) as reader:
         await connect(reader, "connected")

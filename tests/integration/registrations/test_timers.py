@@ -273,6 +273,25 @@ def test_timers_of_a_zone_without_storage_left_wait(world: World) -> None:
     assert (world.fire(), ticks()) == (1, [("a", 1, 0)])
 
 
+def test_a_timer_whose_time_zone_is_gone_holds_up_no_other(world: World) -> None:
+    world.create("gone", cron="* * * * *", start=world.at(1))
+    world.create("a", at=world.at(70))
+    sql("UPDATE timers SET timezone = 'Europe/Gone' WHERE handle = 'gone'")
+    world.clock.advance_s(70)
+    assert (world.fire(), ticks()) == (2, [("a", 1, 0)])
+    assert world.handles() == ["gone"]
+    sql("UPDATE timers SET timezone = 'UTC'")
+    world.clock.advance_s(limits.TIMER_POSTPONED_S)
+    assert (world.fire(), len(ticks())) == (1, 2)
+
+
+def test_an_event_of_a_timer_is_bounded(world: World) -> None:
+    event = {"domain": "d", "type": "t", "body": "x" * limits.TIMER_EVENT_BYTES_MAX}
+    body = {"stream": "alarms", "handle": "a", "after_s": 1, "event": event}
+    refused(world.caller.post("/v1/timers", body), 413, "event_too_large")
+    world.create("a", after_s=1, event={**event, "body": "x" * 60_000})
+
+
 def test_a_key_sees_and_changes_timers_of_its_client_on_streams_that_it_emits_to(
     world: World,
 ) -> None:
