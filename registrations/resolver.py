@@ -59,7 +59,11 @@ class Resolver:
         self._session_groups: dict[str, NamedSession] = {}
 
     def look_up(self, streams: Iterable[str]) -> None:
-        """Look up streams by name. Forbidden comes before UnknownStream, so that no name leaks."""
+        """Look up streams by name. Forbidden comes before UnknownStream, so that no name leaks.
+        Raises WrongSessionKind for a request through a session that may not listen.
+        """
+        if self._actor.session is not None:
+            self._actor.session.require("listen")
         allowed = []
         for name in dict.fromkeys(streams):
             try:
