@@ -24,8 +24,11 @@ APPS = {
     "applications": "eventhub/applications",
     "delivery": "delivery",
     "eventlog": "eventhub/eventlog",
+    "hub_sessions": "eventhub/sessions",
     "jobs": "sparkjobs/runs",
+    "monitoring": "eventhub/monitoring",
     "registrations": "registrations",
+    "timers": "registrations/timers",
     "types": "eventhub/types",
 }  # the folder of each app with tables, by Django's label
 LOCK = 4_711_017  # the advisory lock of a process that migrates or takes over
@@ -275,7 +278,16 @@ class _WithoutModules(ast.NodeTransformer):
         return None
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return ast.Name(node.attr) if _MODULE.match(ast.unparse(node)) else node
+        return ast.Name(node.attr) if _MODULE.match(_dotted(node)) else node
+
+
+def _dotted(node: ast.expr) -> str:
+    """Return the text of a name with its modules; "" for another expression."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return ".".join((node.id, *reversed(names))) if isinstance(node, ast.Name) else ""
 
 
 def _sql_files(nodes: list[ast.AST]) -> Iterator[str]:

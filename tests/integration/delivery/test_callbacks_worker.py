@@ -140,6 +140,7 @@ async def test_a_worker_killed_between_a_batch_and_its_result_loses_nothing(
     assert sorted(n for row in attempts for n in row[0]) == [*range(1, 101)]
 
 
+@pytest.mark.slow
 async def test_a_worker_killed_while_it_posts_loses_nothing_and_repeats_with_the_same_ids(
     world: CallbacksWorld, tmp_path: Path
 ) -> None:

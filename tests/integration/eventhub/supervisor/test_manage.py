@@ -11,10 +11,12 @@ from django.core.management import call_command
 MANAGE = Path(__file__).parents[4] / "manage.py"
 
 
-@pytest.mark.parametrize("command", ["changepassword", "createsuperuser", "migrate", "createkey"])
+@pytest.mark.parametrize(
+    "command", ["changepassword", "createsuperuser", "migrate", "createkey", "createoperator"]
+)
 def test_a_command_without_database_url_names_the_setting(command: str) -> None:
     env = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    arguments = ["shop"] if command == "createkey" else []
+    arguments = ["shop"] if command in ("createkey", "createoperator") else []
     done = subprocess.run(
         [sys.executable, str(MANAGE), command, *arguments],
         env=env,
