@@ -12,11 +12,12 @@ from uuid import UUID
 import orjson
 
 from delivery.ordering.options import OrderName
+from eventhub.access.sessions import CONSUMER, UnknownSession, WrongSessionKind
 from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value, fetch_values
+from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value
 
 SQL = queries.load("delivery/sql/sessions.sql")
 
@@ -45,28 +46,45 @@ class AttachedSettings(NamedTuple):
 
     settings: SessionSettings
     attachment: UUID | None
+    acknowledgements: int  # over HTTP so far
     deleted: bool
 
 
 class SessionPosition(NamedTuple):
     """The saved position of a session in a stream: every matching event up to the cursor is
-    acknowledged, and those of `acknowledged` above it.
+    acknowledged, and those of `acknowledged` above it. Those of `redeliver` are to be sent again.
     """
 
     stream_id: int
     stream: str
     cursor: Cursor
     acknowledged: list[int]
+    redeliver: list[int]
+
+
+class Attached(NamedTuple):
+    """A session when a connection attached to it. The positions may know later acknowledgements
+    over HTTP than their number.
+    """
+
+    acknowledgements: int
+    positions: list[SessionPosition]
 
 
 class PositionToSave(NamedTuple):
-    """A position that a connection saves."""
+    """A position that a connection saves, which knows so many acknowledgements over HTTP."""
 
     session_id: int
-    stream_id: int
     attachment: UUID
+    acknowledgements: int
+    stream_id: int
     cursor: Cursor
     acknowledged: list[int]
+
+
+class _Known(NamedTuple):
+    id: int
+    acknowledgements: int
 
 
 async def find_session(connection: Connection, client_id: int, name: str) -> SessionSettings | None:
@@ -75,16 +93,29 @@ async def find_session(connection: Connection, client_id: int, name: str) -> Ses
     return await fetch_one(connection, SessionSettings, SQL["find"], values)
 
 
+def required(settings: SessionSettings | None, name: str) -> SessionSettings:
+    """Raise UnknownSession, or WrongSessionKind for one that is no consumer."""
+    if settings is None:
+        raise UnknownSession(field="session")
+    if settings.kind != CONSUMER:
+        raise WrongSessionKind(
+            f"Events are delivered to sessions of kind {CONSUMER}; {name} is of kind"
+            f" {settings.kind}.",
+            field="session",
+            kind=CONSUMER,
+        )
+    return settings
+
+
 async def attach(
     connection: Connection, session_id: int, attachment: UUID, process: str
-) -> list[SessionPosition] | None:
-    """Attach a connection to a session, and return the session's positions; None if the session was
-    deleted meanwhile.
-    """
+) -> Attached | None:
+    """Attach a connection to a session; return its positions. None: it was deleted meanwhile."""
     values = {"session_id": session_id, "attachment": attachment, "process": process}
-    if await fetch_value(connection, SQL["attach"], values) is None:
+    acknowledgements = await fetch_value(connection, SQL["attach"], values)
+    if acknowledgements is None:
         return None
-    return await positions(connection, session_id)
+    return Attached(acknowledgements, await positions(connection, session_id))
 
 
 async def detach(connection: Connection, attached: Iterable[tuple[int, UUID]]) -> None:
@@ -107,15 +138,40 @@ async def check(connection: Connection, ids: Sequence[int]) -> dict[int, Attache
     return {one.settings.id: one for one in found}
 
 
-async def save(connection: Connection, found: Sequence[PositionToSave]) -> set[int]:
-    """Save positions; return the sessions whose positions count: the others are attached to another
-    connection.
+async def hold(connection: Connection, session_id: int, attachment: UUID) -> int | None:
+    """Keep others from acknowledging events of a session until the end of the transaction; return
+    the number of acknowledgements over HTTP. None: another connection is attached to it.
+    """
+    values = {"session_id": session_id, "attachment": attachment}
+    found: int | None = await fetch_value(connection, SQL["hold"], values)
+    return found
+
+
+async def take_redeliver(
+    connection: Connection, session_id: int, found: Iterable[SessionPosition]
+) -> None:
+    """Remove the sequences that positions have in `redeliver`, because they are sent again."""
+    for one in found:
+        if one.redeliver:
+            values = {
+                "session_id": session_id,
+                "stream_id": one.stream_id,
+                "redeliver": one.redeliver,
+            }
+            await connection.execute(SQL["take_redeliver"], values)
+
+
+async def save(connection: Connection, found: Sequence[PositionToSave]) -> dict[int, int]:
+    """Save positions; return the number of acknowledgements over HTTP by session. The positions of
+    a session that knows fewer are not saved, and those of a session without a number are attached
+    to another connection.
     """
     rows = [
         {
             "session_id": one.session_id,
             "stream_id": one.stream_id,
             "attachment": one.attachment,
+            "acknowledgements": one.acknowledgements,
             "segment": one.cursor.segment,
             "sequence": one.cursor.sequence,
             "acknowledged": one.acknowledged,
@@ -123,4 +179,4 @@ async def save(connection: Connection, found: Sequence[PositionToSave]) -> set[i
         for one in found
     ]
     values = {"positions": orjson.dumps(rows).decode()}
-    return set(await fetch_values(connection, SQL["save"], values))
+    return dict(await fetch_all(connection, _Known, SQL["save"], values))

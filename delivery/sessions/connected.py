@@ -47,6 +47,7 @@ class ConnectedSession:
         self.settings = settings
         self.attachment = attachment
         self.waker = waker
+        self.acknowledgements = 0  # over HTTP: so many are known here
         self.readers: dict[str, SessionReader] = {}
         self.known_streams: set[int] = set()  # that were started, or refused
         self.may_have_new_streams = False
@@ -124,6 +125,24 @@ class ConnectedSession:
         self.queue.acknowledge_each(stream, sequences)
         self.waker.set()
 
+    def acknowledge_elsewhere(
+        self, found: Sequence[SessionPosition], acknowledgements: int
+    ) -> list[SessionPosition]:
+        """Apply positions as they are stored, with what others acknowledged: they know at least so
+        many acknowledgements over HTTP. Return the positions that were applied.
+
+        The number becomes known only if no stream is still to be started: its reader has an older
+        position.
+        """
+        applied = [one for one in found if one.stream in self.readers]
+        for position in applied:
+            self.readers[position.stream].acknowledge_elsewhere(position)
+        started = {one.stream_id for one in applied} | self.known_streams
+        if all(one.stream_id in started for one in found):
+            self.acknowledgements = acknowledgements
+        self.waker.set()
+        return applied
+
     def next_frames(
         self, form: FrameFormat[T], now_us: int, size: BatchLimits = DEFAULT_LIMITS
     ) -> list[T]:
@@ -158,9 +177,9 @@ class ConnectedSession:
         if unchanged:
             self._renewed_s = self._saved_s
         changed = self.queue.take_changes()
-        id, attachment = self.settings.id, self.attachment
+        own = self.settings.id, self.attachment, self.acknowledgements
         return [
-            PositionToSave(id, reader.info.id, attachment, *self.queue.position(name))
+            PositionToSave(*own, reader.info.id, *self.queue.position(name))
             for name, reader in self.readers.items()
             if unchanged or name in changed
         ]
@@ -227,6 +246,7 @@ class SessionReader(StreamListener):
         self._matchers = state.matchers
         self._acknowledged = state.acknowledged
         self._is_queued = False
+        self._mismatched: Cursor | None = None  # a position of a history that the stream has lost
         if isinstance(request.start, Cursor):
             self.cursor = request.start
 
@@ -244,6 +264,12 @@ class SessionReader(StreamListener):
         reader = await cls.open(services, principal, request, state)
         state.session.readers[state.stream] = reader
         return reader
+
+    def acknowledge_elsewhere(self, position: SessionPosition) -> None:
+        """Apply a position as it is stored, with what others acknowledged."""
+        if self._is_queued and position.cursor != self._mismatched:
+            queue, name = self.session.queue, self.info.name
+            queue.acknowledge_elsewhere(name, position.cursor, position.acknowledged)
 
     def due(self) -> bool:
         """Return whether events can be put into the queue, or messages wait."""
@@ -332,6 +358,7 @@ class SessionReader(StreamListener):
         current = error.details.get("current")
         if current is None:
             raise error
+        self._mismatched = self.cursor
         cursor = Cursor(current["segment"], current["first"] - 1)
         await self._follow(cursor)
         self._report_gap(error, "events", {"cursor": cursor._asdict()})

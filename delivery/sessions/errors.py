@@ -17,3 +17,23 @@ class SessionDisconnected(Conflict):
     """Delivery to this session, or to its group, is disabled on request: PATCH it with
     `disconnected` false, then connect.
     """
+
+
+class StreamOfNoRegistration(NotFound):
+    """The session has no registration on this stream, so it has no position there."""
+
+
+class SequenceAhead(Conflict):
+    """The stream has no event of this sequence yet; `head` is its last one."""
+
+
+class SequencesRequired(Conflict):
+    """In this order of delivery an event may come before one with a lower sequence, which an
+    acknowledgement up to a sequence would lose; name the events in `sequences`.
+    """
+
+
+class AcknowledgementsFull(Conflict):
+    """Too many events above the session's cursor are acknowledged; acknowledge those after the
+    `cursor` first.
+    """

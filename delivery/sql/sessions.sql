@@ -9,10 +9,23 @@ SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COAL
   FROM sessions s LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
  WHERE s.client_id = %(client_id)s AND s.name = %(name)s AND s.deleted_at IS NULL
 
+-- name: lock
+-- The same, locked: no connection saves positions of the session or attaches to it until the end of the transaction.
+SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,
+       COALESCE(g.quality, s.quality) AS quality, COALESCE(g.delivery_order, s.delivery_order) AS delivery_order,
+       COALESCE(g.order_options, s.order_options) AS order_options, COALESCE(g.window_events, s.window_events) AS window_events
+  FROM sessions s LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
+ WHERE s.client_id = %(client_id)s AND s.name = %(name)s AND s.deleted_at IS NULL
+   FOR NO KEY UPDATE OF s
+
 -- name: attach
+-- What was requested again of the connection before comes again in any case.
+WITH forgotten AS (
+    UPDATE session_cursors SET redeliver = '{}' WHERE session_id = %(session_id)s AND redeliver <> '{}'
+)
 UPDATE sessions SET attachment = %(attachment)s, attached_process = %(process)s, attached_at = now()
  WHERE id = %(session_id)s AND deleted_at IS NULL
-RETURNING id
+RETURNING acknowledgements
 
 -- name: detach
 -- `attached_at` remains: retention counts from it.
@@ -22,35 +35,74 @@ UPDATE sessions s SET attachment = NULL, attached_process = NULL
 
 -- name: positions
 -- The positions of a session in the streams that exist.
-SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.acknowledged
+SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.acknowledged, c.redeliver
   FROM session_cursors c JOIN streams t ON t.id = c.stream_id AND t.deleted_at IS NULL
  WHERE c.session_id = %(session_id)s
  ORDER BY t.name
  LIMIT %(streams_max)s
+
+-- name: positions_and_heads
+-- The positions of a session in some streams, each with the last sequence of the stream.
+SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.acknowledged, c.redeliver, h.sequence AS head
+  FROM session_cursors c
+  JOIN streams t ON t.id = c.stream_id AND t.deleted_at IS NULL
+  JOIN heads h ON h.stream_id = t.id
+ WHERE c.session_id = %(session_id)s AND t.name = ANY (%(streams)s::text[])
+
+-- name: settle
+-- Stores acknowledged positions (JSON) of a session that is locked, and counts that for the connection that serves it. Of segments
+-- that have the same sequences, because some were lost, the last one counts. Returns the cursors.
+WITH given AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset(%(positions)s::jsonb)
+        AS g (stream_id bigint, sequence bigint, acknowledged bigint[], redeliver bigint[])
+), counted AS (
+    UPDATE sessions SET acknowledgements = acknowledgements + 1 WHERE id = %(session_id)s
+)
+UPDATE session_cursors c
+   SET segment = CASE WHEN g.sequence = c.sequence THEN c.segment ELSE
+                     (SELECT x.uuid FROM segments x
+                       WHERE x.stream_id = c.stream_id AND x.first <= g.sequence
+                       ORDER BY x.first DESC, x.id DESC LIMIT 1) END,
+       sequence = g.sequence, acknowledged = g.acknowledged, redeliver = g.redeliver, saved_at = now()
+  FROM given g
+ WHERE c.session_id = %(session_id)s AND c.stream_id = g.stream_id
+RETURNING c.stream_id, c.segment::text AS segment, c.sequence
+
+-- name: take_redeliver
+-- Removes sequences that the connection sends again, unless more were requested meanwhile.
+UPDATE session_cursors SET redeliver = '{}'
+ WHERE session_id = %(session_id)s AND stream_id = %(stream_id)s AND redeliver = %(redeliver)s::bigint[]
 
 -- name: check
 -- The settings, as `find` returns them, of sessions that are still attached to these connections.
 SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,
        COALESCE(g.quality, s.quality) AS quality, COALESCE(g.delivery_order, s.delivery_order) AS delivery_order,
        COALESCE(g.order_options, s.order_options) AS order_options, COALESCE(g.window_events, s.window_events) AS window_events,
-       s.attachment, s.deleted_at IS NOT NULL AS deleted
+       s.attachment, s.acknowledgements, s.deleted_at IS NOT NULL AS deleted
   FROM sessions s LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
  WHERE s.id = ANY (%(sessions)s::bigint[])
 
 -- name: save
 -- Saves positions (JSON) of sessions that are still attached to the connections that write them; a lock keeps another connection
--- from attaching until the commit, so that it reads what was saved last. Returns the sessions that are attached.
+-- from attaching until the commit, so that it reads what was saved last. Positions of a connection that does not know all
+-- acknowledgements over HTTP are not saved. Returns the sessions that are attached, with the number of these.
 WITH given AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%(positions)s::jsonb)
-        AS g (session_id bigint, stream_id bigint, attachment uuid, segment uuid, sequence bigint, acknowledged bigint[])
+        AS g (session_id bigint, stream_id bigint, attachment uuid, acknowledgements bigint,
+              segment uuid, sequence bigint, acknowledged bigint[])
 ), attached AS MATERIALIZED (
-    SELECT s.id FROM sessions s
+    SELECT s.id, s.acknowledgements FROM sessions s
      WHERE (s.id, s.attachment) IN (SELECT session_id, attachment FROM given)
      ORDER BY s.id FOR SHARE
 ), saved AS (
     UPDATE session_cursors c
        SET segment = g.segment, sequence = g.sequence, acknowledged = g.acknowledged, saved_at = now()
-      FROM given g JOIN attached a ON a.id = g.session_id
+      FROM given g JOIN attached a ON a.id = g.session_id AND a.acknowledgements = g.acknowledgements
      WHERE c.session_id = g.session_id AND c.stream_id = g.stream_id
 )
-SELECT id FROM attached
+SELECT id, acknowledgements FROM attached
+
+-- name: hold
+-- The number of acknowledgements over HTTP of a session that is attached to a connection. There are no others until the end of the
+-- transaction.
+SELECT acknowledgements FROM sessions WHERE id = %(session_id)s AND attachment = %(attachment)s FOR SHARE

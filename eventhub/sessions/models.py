@@ -155,6 +155,11 @@ class Session(DeliverySettings):
     )
     attached_process = TextField(null=True, db_comment="the process of that connection")
     attached_at = DateTimeField(null=True)
+    acknowledgements = BigIntegerField(
+        db_default=0,
+        db_comment="acknowledgements over HTTP so far; a connection that does not know all of them"
+        " saves no positions",
+    )
     created_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
 
@@ -218,6 +223,12 @@ class SessionCursor(models.Model):
         default=list,
         db_default=Value([], ArrayField(BigIntegerField())),
         db_comment="acknowledged sequences above it, ascending",
+    )
+    redeliver = ArrayField(
+        BigIntegerField(),
+        default=list,
+        db_default=Value([], ArrayField(BigIntegerField())),
+        db_comment="sequences that the connection is requested to send again",
     )
     saved_at = DateTimeField(db_default=TransactionNow())
 

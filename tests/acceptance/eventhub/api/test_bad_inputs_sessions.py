@@ -33,6 +33,14 @@ def group(case: str, outcome: str, at: str, /, *, key: str = "admin", **fields: 
     return bad(case, f"POST {GROUPS}", GROUPS, outcome, at, body=fields, key=key)
 
 
+def acknowledge(case: str, outcome: str, at: str, /, body: Any, **more: Any) -> Bad:
+    name = more.pop("name", "session")
+    path = f"{SESSIONS}/{name}/acknowledgements"
+    return bad(
+        case, f"POST {SESSIONS}/{{name}}/acknowledgements", path, outcome, at, body=body, **more
+    )
+
+
 def register(case: str, outcome: str, at: str, /, **fields: Any) -> Bad:
     body = {"streams": ["orders"], **fields}
     return bad(case, f"POST {REGISTRATIONS}", REGISTRATIONS, outcome, at, body=body)
@@ -133,6 +141,32 @@ CASES = (
     bad("through nobody", "POST /v1/registrations/bulk", f"{REGISTRATIONS}/bulk",
         "404 unknown_session", HEADER, body=b"{}\n",
         headers={HEADER: "nobody", "Content-Type": "application/x-ndjson"}),
+    acknowledge("no JSON", "400 malformed_json", "", b"{"),
+    acknowledge("a form", "415 unsupported_media_type", "", b"a=1",
+                headers={"Content-Type": "application/x-www-form-urlencoded"}),
+    acknowledge("nothing", "400 missing_field", "streams", {}),
+    acknowledge("no streams", "400 invalid_field", "streams", {"streams": []}),
+    acknowledge("no stream", "400 missing_field", "streams.0.stream", {"streams": [{"sequence": 1}]}),
+    acknowledge("neither", "400 missing_field", "streams.0.sequence",
+                {"streams": [{"stream": "orders"}]}),
+    acknowledge("negative", "400 invalid_field", "streams.0.sequence",
+                {"streams": [{"stream": "orders", "sequence": -1}]}),
+    acknowledge("a text", "400 invalid_field", "streams.0.sequences.0",
+                {"streams": [{"stream": "orders", "sequences": ["1"]}]}),
+    acknowledge("unknown field", "400 unknown_field", "streams.0.listener",
+                {"streams": [{"stream": "orders", "sequence": 1, "listener": "a"}]}),
+    acknowledge("too many streams", "400 field_too_long", "streams",
+                {"streams": [{"stream": "orders", "sequence": 1}] * 101}),
+    acknowledge("another stream", "404 stream_of_no_registration", "streams.0.stream",
+                {"streams": [{"stream": "nothing", "sequence": 1}]}),
+    acknowledge("nobody", "404 unknown_session", "session",
+                {"streams": [{"stream": "orders", "sequence": 1}]}, name="nobody"),
+    acknowledge("a supplier", "403 wrong_session_kind", "session",
+                {"streams": [{"stream": "orders", "sequence": 1}]}, name="supplier"),
+    acknowledge("through a supplier", "403 wrong_session_kind", HEADER,
+                {"streams": [{"stream": "orders", "sequence": 1}]}, headers={HEADER: "supplier"}),
+    acknowledge("an operator", "404 unknown_session", "session",
+                {"streams": [{"stream": "orders", "sequence": 1}]}, key="operator"),
     Bad("suspended", EMIT, EVENTS, 409, "session_suspended", {"index": 0}, EVENT,
         headers={HEADER: "suspended"}),
     Bad("not supplied", EMIT, EVENTS, 422, "type_not_supplied", {"index": 1, "field": "type"},

@@ -1,0 +1,150 @@
+"""Acknowledges events of a session from any process, over HTTP and whoever serves the session: the
+position is changed in the database, and the process whose connection serves the session is
+notified. SQL module.
+
+A connection saves its own positions only while it knows every acknowledgement that was stored here
+(delivery.py), so that neither undoes the other.
+"""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import orjson
+
+from delivery.sessions.attachments import SQL, SessionPosition, SessionSettings, required
+from delivery.sessions.errors import (
+    AcknowledgementsFull,
+    SequenceAhead,
+    SequencesRequired,
+    StreamOfNoRegistration,
+)
+from eventhub.base import limits
+from eventhub.eventlog.stored import Cursor
+from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.rows import fetch_all, fetch_one
+
+_ASCENDING = ("none", "fifo")  # the orders in which the sequences of a stream ascend
+
+
+class Acknowledgement(NamedTuple):
+    """What a consumer acknowledges in one stream: every event up to a sequence, single ones, and
+    those that it did not process (`redeliver`): they are sent again.
+    """
+
+    stream: str
+    through: int | None = None
+    sequences: Sequence[int] = ()
+    redeliver: Sequence[int] = ()
+
+
+class AcknowledgedSession(NamedTuple):
+    """A session after an acknowledgement, and its cursors in the streams that it names."""
+
+    id: int
+    cursors: dict[str, Cursor]
+    changed: bool  # whether anything was not acknowledged before
+
+
+class _PositionAndHead(NamedTuple):
+    position: SessionPosition
+    head: int
+
+
+class _StoredCursor(NamedTuple):
+    stream_id: int
+    cursor: Cursor
+
+
+async def acknowledge(
+    connection: Connection, client_id: int, name: str, given: Sequence[Acknowledgement]
+) -> AcknowledgedSession:
+    """Acknowledge events of a client's session, all or none; the transaction commits before it
+    returns. Tell the process that serves the session (`ACKNOWLEDGED` of delivery.py) if something
+    `changed`. The acknowledgements of a best-effort session have no effect.
+
+    Raises UnknownSession, WrongSessionKind; with the place in the request StreamOfNoRegistration,
+    SequenceAhead, SequencesRequired and AcknowledgementsFull.
+    """
+    async with connection.transaction():
+        values = {"client_id": client_id, "name": name}
+        settings = required(await fetch_one(connection, SessionSettings, SQL["lock"], values), name)
+        return await acknowledge_in(connection, settings, given)
+
+
+async def acknowledge_in(
+    connection: Connection, settings: SessionSettings, given: Sequence[Acknowledgement]
+) -> AcknowledgedSession:
+    """Do the same in the caller's transaction, which has locked the session (`SQL["lock"]`)."""
+    values = {"session_id": settings.id, "streams": [one.stream for one in given]}
+    found = await fetch_all(connection, _PositionAndHead, SQL["positions_and_heads"], values)
+    before = {one.position.stream: one for one in found}
+    after = {stream: one.position for stream, one in before.items()}
+    for index, one in enumerate(given):
+        if one.stream not in before:
+            raise StreamOfNoRegistration(field=f"streams.{index}.stream", stream=one.stream)
+        _require_stored(one, before[one.stream].head, index)
+        if one.through is not None and settings.delivery_order not in _ASCENDING:
+            raise SequencesRequired(
+                field=f"streams.{index}.sequence", order=settings.delivery_order
+            )
+        after[one.stream] = settled(after[one.stream], one)
+        if len(after[one.stream].acknowledged) > limits.SESSION_ACKNOWLEDGED_MAX:
+            cursor = after[one.stream].cursor.sequence
+            raise AcknowledgementsFull(field=f"streams.{index}.sequences", cursor=cursor)
+    cursors = {stream: position.cursor for stream, position in after.items()}
+    changed = [each for stream, each in after.items() if each != before[stream].position]
+    if not changed or not settings.reliable:
+        cursors = {stream: one.position.cursor for stream, one in before.items()}
+        return AcknowledgedSession(settings.id, cursors, changed=False)
+    cursors |= await _store(connection, settings.id, changed)
+    return AcknowledgedSession(settings.id, cursors, changed=True)
+
+
+def settled(position: SessionPosition, given: Acknowledgement) -> SessionPosition:
+    """Return a position after an acknowledgement. Its cursor also passes single acknowledged events
+    that follow it without a hole. The segment of an advanced cursor is not known here: "".
+    """
+    cursor = max(position.cursor.sequence, given.through or 0)
+    above = sorted({one for one in chain(position.acknowledged, given.sequences) if one > cursor})
+    passed = 0
+    while passed < len(above) and above[passed] == cursor + 1:
+        cursor += 1
+        passed += 1
+    acknowledged = above[passed:]
+    requested = {*position.redeliver, *given.redeliver}.difference(acknowledged)
+    redeliver = sorted(one for one in requested if one > cursor)
+    advanced = cursor > position.cursor.sequence
+    return position._replace(
+        cursor=Cursor("", cursor) if advanced else position.cursor,
+        acknowledged=acknowledged,
+        redeliver=redeliver[: limits.SESSION_WINDOW_MAX],
+    )
+
+
+def _require_stored(given: Acknowledgement, head: int, index: int) -> None:
+    """Raise SequenceAhead at the place of a sequence that no event has yet."""
+    if given.through is not None and given.through > head:
+        raise SequenceAhead(field=f"streams.{index}.sequence", head=head)
+    for name, sequences in (("sequences", given.sequences), ("redeliver", given.redeliver)):
+        for at, sequence in enumerate(sequences):
+            if sequence > head:
+                raise SequenceAhead(field=f"streams.{index}.{name}.{at}", head=head)
+
+
+async def _store(
+    connection: Connection, session_id: int, changed: Sequence[SessionPosition]
+) -> dict[str, Cursor]:
+    rows = [
+        {
+            "stream_id": one.stream_id,
+            "sequence": one.cursor.sequence,
+            "acknowledged": one.acknowledged,
+            "redeliver": one.redeliver,
+        }
+        for one in changed
+    ]
+    values = {"session_id": session_id, "positions": orjson.dumps(rows).decode()}
+    stored = await fetch_all(connection, _StoredCursor, SQL["settle"], values)
+    cursors = {one.stream_id: one.cursor for one in stored}
+    return {one.stream: cursors[one.stream_id] for one in changed}
