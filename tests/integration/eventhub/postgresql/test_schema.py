@@ -244,6 +244,18 @@ def test_digest_is_of_the_statements_not_of_their_layout(
     assert (found[0] == found[1]) is same
 
 
+@pytest.mark.parametrize(("line", "same"), [("# a comment", True), ("CHANGED = 1", False)])
+def test_a_migration_changed_after_its_form_was_stored_is_read_again(
+    tmp_path: Path, line: str, same: bool
+) -> None:
+    name = MigrationName("access", "0001_initial")
+    folder = tmp_path / "eventhub" / "access" / "migrations"
+    folder.mkdir(parents=True)
+    source = schema.HOME / "eventhub" / "access" / "migrations" / "0001_initial.py"
+    (folder / source.name).write_text(f"{source.read_text()}\n{line}\n")
+    assert (schema.migrations(tmp_path)[name] == schema.migrations()[name]) is same
+
+
 @pytest.mark.parametrize("words", ["-P prefork", "--pool=prefork", "-P solo", "-c 2"])
 def test_worker_in_another_pool_or_with_too_few_threads_is_refused(words: str) -> None:
     """The worker ran in a pool of processes, without a message, with a forked drain."""
