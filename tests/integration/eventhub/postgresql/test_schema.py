@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 
 from eventhub.base.version import VERSION
 from eventhub.postgresql import schema
-from eventhub.postgresql.schema import MigrationForm as Form
+from eventhub.postgresql.migration_forms import MigrationForm as Form
 from eventhub.postgresql.schema import MigrationName, OtherSchema
 from eventhub.postgresql.schema import SchemaState as State
 from tests.databases import migrate, migrated_database, new_database
