@@ -28,23 +28,48 @@ def deliveries_requested(
     return requested
 
 
+def within_bytes(
+    requested: Mapping[int, int],
+    slots: Mapping[int, int],
+    large: Mapping[int, int],
+    bytes_max: int,
+) -> dict[int, int]:
+    """Return the counts of deliveries, lower for endpoints with large events, so that most of what
+    is claimed fits into the bytes of a claim. Each slot has a delivery. `large`: the average sizes.
+    """
+    share = bytes_max // max(1, len(large))
+    return {
+        each: max(slots[each], min(count, share // large[each])) if each in large else count
+        for each, count in requested.items()
+    }
+
+
 def lanes_requested(
     slots: Mapping[int, int],
     due: Mapping[int, CallbackEndpoint],
     probes: frozenset[int],
     throttle: Throttle,
+    large: Mapping[int, int],
+    bytes_max: int,
 ) -> dict[int, LaneCounts]:
     """Return how many lanes to take for the slots of each endpoint. A lane has a slot, but several
-    lanes share a batch.
+    lanes share a batch. `large` and `bytes_max`: as in `within_bytes`.
     """
-    requested = {}
-    for endpoint_id, count in deliveries_requested(slots, due, probes).items():
-        if due[endpoint_id].batch_events_max is not None and endpoint_id not in probes:
-            requested[endpoint_id] = LaneCounts(count, count, count)
-        else:
-            lane = throttle.per_slot(endpoint_id)
-            requested[endpoint_id] = LaneCounts(count, count * lane, lane)
-    return requested
+    counts = deliveries_requested(slots, due, probes)
+    batches = {
+        each for each in counts if due[each].batch_events_max is not None and each not in probes
+    }
+    of_each = {each: count if each in batches else throttle.per_slot(each)
+               for each, count in counts.items()}  # fmt: skip
+    all = {each: count if each in batches else count * of_each[each]
+           for each, count in counts.items()}  # fmt: skip
+    fitting = within_bytes(all, slots, large, bytes_max)
+    return {
+        each: LaneCounts(
+            min(count, fitting[each]), fitting[each], min(of_each[each], fitting[each])
+        )
+        for each, count in counts.items()
+    }
 
 
 def requests_of(claimed: Mapping[int, int], due: Mapping[int, CallbackEndpoint]) -> dict[int, int]:

@@ -59,6 +59,11 @@ class CallbackEndpoint(NamedTuple):
         return (self.rate_limit, self.concurrency, self.allowed_rate) != (None, None, None)
 
     @property
+    def has_rate_limit(self) -> bool:
+        """Whether its requests per time are limited."""
+        return (self.rate_limit, self.allowed_rate) != (None, None)
+
+    @property
     def events_per_request(self) -> int:
         return self.batch_events_max or 1
 
@@ -105,7 +110,7 @@ class Claimed(NamedTuple):
     registrations: list[int]
     attempts: int
     uncounted_attempts: int
-    payload: bytes | None  # the event's stored bytes, once the event left the database
+    has_copy: bool  # of its event, which left the database or is replayed
     created_at_us: int
     gap_first: int | None  # set: a gap notice for the events from here to `sequence`
     gap_reason: str | None
@@ -163,11 +168,14 @@ class _ScannedEndpoint(NamedTuple):
 
 
 class ClaimedEvent(NamedTuple):
-    """The stored bytes of an event; None if it is one of those beyond the bound of one reading."""
+    """The stored bytes of an event, and their number; None if the events that were looked up with
+    it are too large together.
+    """
 
     segment_id: int
     sequence: int
     appended_at_us: int
+    size: int
     payload: bytes | None
 
 
@@ -318,17 +326,36 @@ async def delete_leftovers(url: str) -> None:
 
 
 async def load_events(
-    connection: Connection, names: Collection[tuple[int, int]]
+    connection: Connection, names: Collection[tuple[int, int]], bytes_max: int
 ) -> list[ClaimedEvent]:
-    """Return those of the events that are in the database, by segment ids and sequences. At least
-    one of them has its bytes.
+    """Return those of the events that are in the database, by segment ids and sequences, without
+    their bytes if they are larger than `bytes_max` together.
     """
     values = {
         "segments": int8_array([segment for segment, _ in names]),
         "sequences": int8_array([sequence for _, sequence in names]),
-        "bytes_max": limits.CALLBACK_CLAIM_BYTES_MAX,
+        "bytes_max": bytes_max,
     }
     return await fetch_all(connection, ClaimedEvent, SQL["events"], values, binary=True)
+
+
+async def load_copies(
+    connection: Connection,
+    owners: Collection[tuple[int, int]],
+    names: Collection[tuple[int, int]],
+    bytes_max: int,
+) -> list[ClaimedEvent]:
+    """Return the copies of events that deliveries have, as `load_events` does. `owners`: the
+    partitions and endpoints of the deliveries, in the order of the names.
+    """
+    values = {
+        "partitions": int8_array([partition for partition, _ in owners]),
+        "endpoints": int8_array([endpoint for _, endpoint in owners]),
+        "segments": int8_array([segment for segment, _ in names]),
+        "sequences": int8_array([sequence for _, sequence in names]),
+        "bytes_max": bytes_max,
+    }
+    return await fetch_all(connection, ClaimedEvent, SQL["copies"], values, binary=True)
 
 
 async def retained_bytes(
