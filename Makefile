@@ -11,11 +11,11 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
 	&& echo $$python && break; done)
-# test processes: two for each core, because tests wait a third of their time; each takes 1 GiB of
+# test processes: five for two cores, because tests wait half of their time; each takes 1 GiB of
 # memory with its servers
 WORKERS := $(shell $(PYTHON) -c 'import os; \
 	room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30; \
-	print(max(2, min(2 * len(os.sched_getaffinity(0)), room, 8)))')
+	print(max(2, min(5 * len(os.sched_getaffinity(0)) // 2, room, 8)))')
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -125,7 +125,7 @@ FOLDERS := $(if $(AREA),$(wildcard tests/*/$(AREA) tests/*/eventhub/$(AREA)))
 $(if $(AREA),$(if $(FOLDERS),,$(error no folder of tests is named $(AREA): see tests/*/ and tests/*/eventhub/)))
 
 test: setup $(VENV)/.stamp-dev $(CLASSES) lint ## run linters and all tests: make test AREA=delivery ARGS="-k cursor"
-	$(PYTEST) $(FOLDERS) $(ARGS)
+	$(PYTEST) $(FOLDERS) $(ARGS) || $(BIN)/python -m tests.again $$?
 
 check: setup $(VENV)/.stamp-dev ## run linters, type checks and unit tests, but for slow ones, in a minute and a half
 	@$(MAKE) --no-print-directory -j2 lint

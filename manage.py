@@ -11,8 +11,8 @@ from eventhub.base import limits
 NEED_DATABASE = ("changepassword", "createsuperuser", "dbshell", "migrate", "shell")
 # Commands beside a running hub that must not meet tables of another version.
 USE_TABLES = frozenset(
-    {"archive", "changepassword", "createkey", "createsuperuser", "demo", "index", "restored"}
-    | {"retention", "sparkjob"}
+    {"archive", "changepassword", "createkey", "createoperator", "createsuperuser", "demo", "index"}
+    | {"restored", "retention", "sparkjob"}
 )
 
 

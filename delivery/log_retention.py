@@ -28,8 +28,8 @@ class _Needed(NamedTuple):
 
 
 async def lowest_needed_sequences(connection: Connection) -> dict[int, int]:
-    """Return each stream's lowest sequence not matched for callbacks, or not yet fully fanned
-    out.
+    """Return each stream's lowest sequence not matched for callbacks, not yet fully fanned out, or
+    not acknowledged by a reliable session.
     """
     rows = await fetch_all(connection, _Needed, SQL["needed"])
     return {row.stream_id: row.sequence for row in rows}

@@ -5,6 +5,7 @@ module.
 from django.urls import path
 
 from delivery.api import ClientListeners, Deliveries, ZoneOverview
+from delivery.presence.api import Presence
 from delivery.recovery import replay_api as replays
 from delivery.recovery.api import (
     DeadLetters,
@@ -38,5 +39,6 @@ urlpatterns = [
     path("endpoints/<str:endpoint>/recover/preview", replays.RecoveryPreview.as_view(CREATE)),
     path("clients/<str:client>/listeners", ClientListeners.as_view(LIST)),
     path("overview", ZoneOverview.as_view(ONE)),
+    path("presence", Presence.as_view(LIST)),
     path("limits", TenantLimits.as_view(PUT)),
 ]

@@ -27,9 +27,12 @@ from eventhub.base.garbage import freeze_loaded
 from eventhub.eventlog.archive.reader import archive_of
 from eventhub.http.app import AsgiApp, Router
 from eventhub.http.call import RouteServices
+from eventhub.http.emit import EmitServices
 from eventhub.http.messages import Receive, Scope, Send
+from eventhub.http.origins import Origins
 from eventhub.http.request_ids import with_request_ids
 from eventhub.http.routes import HTTP_ROUTES
+from eventhub.http.tracing import with_traces
 from eventhub.types.paths import EncodedTypePaths
 from eventhub.web.hub import Hub, open_hub
 
@@ -38,10 +41,13 @@ _django: Any = EncodedTypePaths(get_asgi_application())
 from delivery.listening.catchup import CatchUpScheduler  # noqa: E402
 from delivery.listening.consumer import WebSocketRoute  # noqa: E402
 from delivery.listening.listener_recorder import recording_listeners  # noqa: E402 - needs Django set up
+from delivery.listening.pump import SocketServices  # noqa: E402
 from delivery.listening.reader_monitor import ReaderMonitor  # noqa: E402
 from delivery.listening.route_table import listen_routes  # noqa: E402
 from delivery.listening.services import ListenerServices  # noqa: E402
+from delivery.listening.socket_emits import SocketEmits  # noqa: E402
 from delivery.listening.socket_places import counting_sockets  # noqa: E402
+from delivery.sessions.delivery import delivering_sessions  # noqa: E402
 from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
 from registrations.bulk.operations import BULK_ROUTES  # noqa: E402
 from registrations.explain.operations import EXPLAIN_ROUTES  # noqa: E402
@@ -103,9 +109,18 @@ class AsgiApplication:
             *interest_routes(hub.authorizer, hub.closures),
             *listen_routes(services, monitor, archive),
         )
-        route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, _emits())
-        self._http = _begun(_with_cors(Router(_django, routes, route_services), hub), hub)
-        self._websocket = _begun(WebSocketRoute(services, monitor), hub)
+        emits = _emits()
+        sessions = await self._closing.enter_async_context(
+            delivering_sessions(hub.env.database_url, services)
+        )
+        emit_services = EmitServices(hub.log, hub.authorizer, hub.types)
+        sockets = SocketServices(services, sessions, SocketEmits(emit_services, emits))
+        route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, emits)
+        http = with_traces(Router(_django, routes, route_services), hub.tracer)
+        self._http = _begun(_with_cors(http, hub), hub)
+        origins = Origins((*hub.env.origins, *hub.env.cors_origins), hub.env.allowed_hosts)
+        websocket = WebSocketRoute(sockets, monitor, origins)
+        self._websocket = _begun(with_traces(websocket, hub.tracer), hub)
         freeze_loaded()
 
 
@@ -138,6 +153,7 @@ def _with_cors(app: AsgiApp, hub: Hub) -> AsgiApp:
             "Authorization",
             "Content-Type",
             "EventHub-Action",
+            "EventHub-Session",
             "Idempotency-Key",
             "If-Match",
             "If-None-Match",

@@ -52,7 +52,10 @@ INSTALLED_APPS = [
     "eventhub.streams",
     "eventhub.types",
     "eventhub.applications",
+    "eventhub.sessions",
+    "eventhub.monitoring",
     "registrations",
+    "registrations.timers",
     "delivery",
     "sparkjobs.runs",
     "eventhub.apps.EventHubConfig",
@@ -115,6 +118,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+PASSWORD_RESET_TIMEOUT = limits.OPERATOR_SETUP_S_MAX  # of an operator's set-up token
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -136,7 +140,8 @@ SPECTACULAR_SETTINGS = {
         " keys, channels, streams, types, registrations, endpoints, deliveries and storage. Every"
         " reply has the last event of the stream that it is about, `system` for most, in"
         " `EventHub-Sequence` and `EventHub-Segment`. A change has the events that it caused in"
-        " `EventHub-Caused`, and accepts `EventHub-Action` and `If-Match`."
+        " `EventHub-Caused`, and accepts `EventHub-Action` and `If-Match`. A request with"
+        " `EventHub-Session` acts through that session of its client."
     ),
     "VERSION": VERSION,
     "LICENSE": {"name": "Apache-2.0", "identifier": "Apache-2.0"},

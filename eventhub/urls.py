@@ -9,6 +9,7 @@ from django.urls import include, path
 from eventhub.api import back_office
 from eventhub.api.resource import CHANGE_AND_DELETE, DELETE, LIST, LIST_AND_CREATE, ONE, PUT
 from eventhub.applications.api import ApplicationGroups
+from eventhub.monitoring.api import Members, ZoneMonitoring
 from eventhub.streams import api as streams_api
 from eventhub.streams.audit_api import AuditedActs
 from eventhub.web import console, openapi
@@ -17,6 +18,8 @@ from registrations.endpoints.api import Endpoints, VerifiedEndpoint
 from registrations.endpoints.secrets_api import EndpointSecrets
 from registrations.groups.api import RegistrationGroups
 from registrations.match_index.builds import api as index_api
+from registrations.sessions.api import SessionGroups, Sessions
+from registrations.timers.api import RegistrationTimers
 
 admin.autodiscover()
 
@@ -37,11 +40,22 @@ urlpatterns = [
         "v1/application-groups/<str:application_group>",
         ApplicationGroups.as_view({**PUT, **DELETE}),
     ),
+    path("v1/members", Members.as_view(LIST)),
+    path("v1/monitoring", ZoneMonitoring.as_view({**ONE, "patch": "partial_update"})),
     path("v1/languages", registrations_api.Languages.as_view(LIST)),
     path("v1/filters", include("registrations.explain.urls")),
     path("v1/registrations", include("registrations.urls")),
+    path("v1/timers", include("registrations.timers.urls")),
+    path(
+        "v1/registrations/<str:registration>/timers/<str:handle>",
+        RegistrationTimers.as_view(CHANGE_AND_DELETE),
+    ),
     path("v1/registration-groups", RegistrationGroups.as_view(LIST_AND_CREATE)),
     path("v1/registration-groups/<str:group>", RegistrationGroups.as_view(CHANGE_AND_DELETE)),
+    path("v1/sessions", Sessions.as_view(LIST_AND_CREATE)),
+    path("v1/sessions/<str:session>", Sessions.as_view(CHANGE_AND_DELETE)),
+    path("v1/session-groups", SessionGroups.as_view(LIST_AND_CREATE)),
+    path("v1/session-groups/<str:session_group>", SessionGroups.as_view(CHANGE_AND_DELETE)),
     path("v1/endpoints", Endpoints.as_view(LIST_AND_CREATE)),
     path("v1/endpoints/<str:endpoint>", Endpoints.as_view(CHANGE_AND_DELETE)),
     path("v1/endpoints/<str:endpoint>/verify", VerifiedEndpoint.as_view({"post": "create"})),

@@ -28,6 +28,8 @@ class RegistrationChanged(NamedTuple):
             "suspended": definition.suspended,
             "group": definition.group,
             "key": version.key,
+            "session": version.owner.session,
+            "session_group": version.owner.session_group,
         }
         resource = Resource("registration", self.zone_id, str(version.registration))
         return Announcement(type, attributes, resource)

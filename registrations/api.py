@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from eventhub.access.sessions import UnknownSession, WrongSessionKind
 from eventhub.api.json import StrictJSONListParser
 from eventhub.api.pagination import Listing, WholeList
 from eventhub.api.resource import ResourceView, operation
@@ -17,6 +18,7 @@ from registrations.endpoints.services import callback_addresses
 from registrations.errors import (
     FiltersTooCostly,
     KeyTaken,
+    OtherOwner,
     RefusedAddress,
     SignatureMismatch,
     TooManyRegistrations,
@@ -24,6 +26,7 @@ from registrations.errors import (
     UnknownEndpoint,
     UnknownGroup,
     UnknownRegistration,
+    UnknownSessionGroup,
 )
 from registrations.filters.errors import FilterSyntax, FilterTooLarge, UnknownLanguage
 from registrations.filters.languages import LANGUAGES, Language
@@ -44,7 +47,7 @@ from registrations.serializers import (
 _DEFINITION_ERRORS = (
     *(errors.BodyNotFilterable, errors.UnknownStream, UnknownEndpoint, UnknownGroup),
     *(UnknownLanguage, FilterSyntax, FilterTooLarge, FiltersTooCostly, TransientStream),
-    SignatureMismatch,
+    *(SignatureMismatch, OtherOwner, WrongSessionKind),
 )
 
 
@@ -85,6 +88,7 @@ class Registrations(ResourceView):
     @operation(
         "Create a registration, or all registrations of a list or none",
         *(*_DEFINITION_ERRORS, errors.LimitReached, KeyTaken, RefusedAddress, TooManyRegistrations),
+        *(UnknownSession, UnknownSessionGroup),
         body=ONE_OR_MORE,
         response=CREATED_ONE_OR_MORE,
     )

@@ -17,7 +17,14 @@ import psycopg
 
 from eventhub.base.event_loop import run_in_slices
 from eventhub.postgresql import queries
-from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value, named, tuples_of
+from eventhub.postgresql.rows import (
+    fetch_all,
+    fetch_one,
+    fetch_value,
+    fetch_values,
+    named,
+    tuples_of,
+)
 from registrations.compiled_filter_cache import COMPILED_FILTERS
 from registrations.match_index.epochs.facts import EpochFacts, StreamSnapshot
 from registrations.matching.spec import Specs
@@ -101,6 +108,13 @@ class LiveRegistration(NamedTuple):
     streams: tuple[int, ...]  # ascending
 
 
+class SessionOwner(NamedTuple):
+    """The owner of registrations: a session of a client, or a session group."""
+
+    session: int | None
+    session_group: int | None = None
+
+
 class _EndedVersion(NamedTuple):
     """An ended version, and the last sequence that it applies to."""
 
@@ -114,10 +128,11 @@ class _ClientName(NamedTuple):
 
 
 class _GroupSuspension(NamedTuple):
-    """A suspension of a group."""
+    """A suspension of a group, or that there is none that counts: `since` is None."""
 
     group_id: int
-    suspension: SuspensionSpan
+    since: int | None
+    until: int | None
 
 
 async def versions_of_stream(
@@ -190,14 +205,18 @@ async def compiled(
 async def suspensions_of(
     connection: Connection, groups: Iterable[int | None], stream_id: int, after: int = 0
 ) -> dict[int, tuple[SuspensionSpan, ...]]:
-    """Return, by group, the suspensions that can cover an event after that sequence."""
+    """Return, by group, the suspensions that can cover an event after that sequence: its own and
+    those of its parent. The parents of the groups are also in the result.
+    """
     ids = {group for group in groups if group is not None}
     if not ids:
         return {}
     values = {"groups": list(ids), "stream_id": stream_id, "after": after}
     found: dict[int, list[SuspensionSpan]] = {group: [] for group in ids}
     for row in await fetch_all(connection, _GroupSuspension, SQL["suspensions"], values):
-        found[row.group_id].append(row.suspension)
+        spans = found.setdefault(row.group_id, [])
+        if row.since is not None:
+            spans.append(SuspensionSpan(row.since, row.until))
     return {group: tuple(suspensions) for group, suspensions in found.items()}
 
 
@@ -228,6 +247,11 @@ async def live_registrations(
     values = {"client_id": client_id, "registrations": list(ids)}
     found = await fetch_all(connection, LiveRegistration, SQL["live_registrations"], values)
     return [row._replace(streams=tuple(row.streams)) for row in found]
+
+
+async def registrations_of_session(connection: Connection, owner: SessionOwner) -> list[int]:
+    """Return the registrations of a session or session group, live or ended."""
+    return await fetch_values(connection, SQL["registrations_of_session"], owner._asdict())
 
 
 def _compile(

@@ -1,5 +1,5 @@
-"""The end of a client's registrations, groups and endpoints, with the client or its zone.
-SQL module.
+"""The end of a client's sessions, registrations, groups, endpoints and timers, with the client or
+its zone. SQL module.
 """
 
 from typing import Any
@@ -9,17 +9,24 @@ import psycopg
 from eventhub.eventlog.system import Announcement
 from eventhub.postgresql.rows import scalars
 from registrations import statements
+from registrations.sessions import statements as session_statements
+from registrations.timers.ending import end_of_client
 
 
 def end_client(
     connection: psycopg.Connection[Any], *, client_id: int, client: str
 ) -> list[Announcement]:
-    """End the registrations, groups and endpoints of a client whose row is locked, at one barrier.
+    """End what belongs to a client whose row is locked; its registrations at one barrier.
     The heads stay locked, so the caller only appends the returned announcements after it.
     """
     if statements.lock_owner(connection, client_id) is None:
         return []
     announcements: list[Announcement] = []
+    sessions = session_statements.end_sessions(connection, client_id)
+    for kind, count in (("session", sessions.sessions), ("session_group", sessions.session_groups)):
+        if count:
+            attributes = {"client": client, kind: None, f"{kind}s": count, "barrier": None}
+            announcements.append(Announcement(f"{kind}.deleted", attributes))
     barrier = statements.new_barrier(connection)
     of_client = statements.SQL["live_of_client"]
     ids = scalars(connection).execute(of_client, (client_id,)).fetchall()
@@ -33,5 +40,8 @@ def end_client(
     if endpoints:
         attributes = {"client": client, "endpoint": None, "endpoints": endpoints}
         announcements.append(Announcement("endpoint.deleted", attributes))
+    if timers := end_of_client(connection, client_id):
+        attributes = {"client": client, "timer": None, "timers": timers}
+        announcements.append(Announcement("timer.deleted", attributes))
     statements.fill_barrier(connection, barrier, streams)
     return announcements

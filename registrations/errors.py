@@ -101,6 +101,32 @@ class UnknownGroup(NotFound):
     """
 
 
+class OtherOwner(Conflict):
+    """The registration group belongs to another session than the registration; a registration is in
+    a group of its own session, or of its own session group.
+    """
+
+
+class UnknownSessionGroup(NotFound):
+    """The zone has no such session group, or it is another client's; list them with GET
+    /v1/session-groups, or create it first.
+    """
+
+
+class SessionExists(Conflict):
+    """The client has a session with this name; use it, or choose another name."""
+
+
+class SessionGroupExists(Conflict):
+    """The zone has a session group with this name; use it, or choose another name."""
+
+
+class SessionGroupInUse(Conflict):
+    """Sessions are members of the session group; remove them from it first, with
+    `"group": null`.
+    """
+
+
 class GroupExists(Conflict):
     """The client has a group with this name; use it, or choose another name."""
 

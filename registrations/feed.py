@@ -22,24 +22,27 @@ from eventhub.eventlog.read import heads
 from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
+from registrations.catalog import SessionOwner
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
 
 REGISTRATION = "registration."
 GROUP = "registration_group."
+SESSIONS = ("session.", "session_group.")
 POLICY = "stream.changed"
 ENDPOINT = "endpoint."
 
 
 class CatalogChange(NamedTuple):
     """A change at a barrier: a registration was created, changed or deleted, or a group of them was
-    suspended or resumed.
+    suspended or resumed, also as the root of a session or session group.
     """
 
-    registration: int | None  # None: all of a deleted client, or of a group
+    registration: int | None  # None: all of a deleted client or session, or of a group
     barrier: int
     group: int | None = None
+    owner: SessionOwner | None = None  # of the registration
 
 
 # with None: the changes are unknown, load everything
@@ -53,6 +56,9 @@ class Feed:
         self.listeners: set[Listener] = set()  # notified of every change
         self._subscribers: set[Listener] = set()  # notified of some registrations: `subscription`
         self._by_registration: dict[int, set[Listener]] = {}
+        self._by_owner: dict[SessionOwner, set[Listener]] = {}
+        # notified of changed sessions and session groups
+        self.session_listeners: set[Callable[[], None]] = set()
         self.policy_listeners: set[Callable[[], None]] = set()  # notified of streams' policies
         # notified of changed endpoints, by id; None: any may have changed
         self.endpoint_listeners: set[Callable[[int | None], None]] = set()
@@ -78,6 +84,22 @@ class Feed:
                 self._by_registration[id].discard(listener)
                 if not self._by_registration[id]:
                     del self._by_registration[id]
+
+    @contextmanager
+    def owner_subscription(self, owner: SessionOwner, listener: Listener) -> Iterator[None]:
+        """Notify a listener, until the end of the block, like `subscription`, of changes of all
+        registrations of a session or session group, new ones too.
+        """
+        self._subscribers.add(listener)
+        own = self._by_owner.setdefault(owner, set())
+        own.add(listener)
+        try:
+            yield
+        finally:
+            self._subscribers.discard(listener)
+            own.discard(listener)
+            if not own:
+                self._by_owner.pop(owner, None)
 
     async def confirm(self) -> None:
         """Wait until listeners were notified of everything that `system` held at the call.
@@ -142,14 +164,16 @@ class Feed:
 
     def _read(self, stored: StoredEvent) -> None:
         event = stored.event
+        values = event.attributes
         if event.type.startswith(REGISTRATION):
-            self._notify(
-                CatalogChange(event.attributes["registration"], event.attributes["barrier"])
-            )
-        elif event.type.startswith(GROUP) and event.attributes["barrier"] is not None:
-            self._notify(
-                CatalogChange(None, event.attributes["barrier"], event.attributes["group"])
-            )
+            owner = SessionOwner(values.get("session"), values.get("session_group"))
+            self._notify(CatalogChange(values["registration"], values["barrier"], owner=owner))
+        elif event.type.startswith(GROUP) and values["barrier"] is not None:
+            self._notify(CatalogChange(None, values["barrier"], values["group"]))
+        elif event.type.startswith(SESSIONS):
+            if values.get("barrier") is not None:
+                self._notify(CatalogChange(None, values["barrier"], values["registration_group"]))
+            self._notify_session_listeners()
         elif event.type == POLICY:
             self._notify_policy_listeners()
         elif event.type.startswith(ENDPOINT):
@@ -160,13 +184,21 @@ class Feed:
             listener(change)
         if change is None:
             self._notify_policy_listeners()
+            self._notify_session_listeners()
             self._notify_endpoint_listeners(None)
 
     def _listeners_of(self, change: CatalogChange | None) -> set[Listener]:
         """Return the subscribers that the change may concern."""
         if change is None or change.registration is None:
             return self._subscribers
-        return self._by_registration.get(change.registration, set())
+        found = self._by_registration.get(change.registration, set())
+        if change.owner is not None:
+            found = found | self._by_owner.get(change.owner, set())
+        return found
+
+    def _notify_session_listeners(self) -> None:
+        for listener in list(self.session_listeners):
+            listener()
 
     def _notify_policy_listeners(self) -> None:
         for listener in list(self.policy_listeners):

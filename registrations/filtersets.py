@@ -30,6 +30,8 @@ class RegistrationFilters(OwnedFilterSet):
     stream = NameFilter(help_text="Only those that name this stream.")
     endpoint = NumberFilter(help_text="Only those that name this endpoint.")
     group = NameFilter(help_text="Only those in a group with this name.")
+    session = NameFilter(help_text="Only those of sessions with this name.")
+    session_group = NameFilter(help_text="Only those of this session group.")
     suspended = FlagFilter(
         help_text="Only those that are, or are not, suspended themselves (not with their group)."
     )

@@ -29,20 +29,22 @@ from django.db.models import (
 from eventhub.access.models import Client, Zone
 from eventhub.base import limits
 from eventhub.eventlog.models import NEVER, Segment, Stream
-from eventhub.postgresql.tables import CurrentXid, JsonTextField, Reference, TableStorage, Xid8Field
+from eventhub.postgresql.tables import (
+    CurrentXid,
+    JsonTextField,
+    LiveManager,
+    Reference,
+    TableStorage,
+    Xid8Field,
+)
+from eventhub.sessions.models import Session, SessionGroup
 
 LIVE = Q(deleted_at__isnull=True)
 CURRENT = Q(until_barrier__isnull=True)
 ENDED = Q(until_barrier__isnull=False)
+OF_SESSION = Q(session__isnull=False)
+OF_GROUP = Q(session_group__isnull=False)
 ORDERED_BY_KEY = Q(ordered=True) & ~Q(order_by="")
-
-
-class LiveManager(models.Manager):
-    """Manager of rows that are deleted by setting `deleted_at`."""
-
-    def live(self) -> models.QuerySet:
-        """Return the rows that are not deleted."""
-        return self.filter(LIVE)
 
 
 class RegistrationOwner(models.Model):
@@ -406,8 +408,8 @@ class Barrier(models.Model):
 
 
 class RegistrationGroup(models.Model):
-    """Registrations that are suspended and resumed together. Suspending or resuming locks the row;
-    creating or changing a registration of the group locks it FOR SHARE.
+    """Registrations that are suspended and resumed together, also with their parent. Suspending or
+    resuming locks the row; creating or changing a registration locks it and its parent FOR SHARE.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -416,6 +418,14 @@ class RegistrationGroup(models.Model):
     name = TextField()
     registrations = IntegerField(
         db_default=0, db_comment="live ones in the group; updated with each barrier"
+    )
+    session = Reference(Session, null=True, db_comment="the session that it belongs to")
+    session_group = Reference(SessionGroup, null=True, db_comment="or the session group")
+    root = BooleanField(
+        db_default=False, db_comment="it holds all registrations of its session or session group"
+    )
+    parent = Reference(
+        "self", null=True, db_comment="the root of its session; suspended with it, not by itself"
     )
     created_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
@@ -428,7 +438,12 @@ class RegistrationGroup(models.Model):
         constraints = (
             UniqueConstraint(fields=["client", "name"], condition=LIVE, name="groups_by_name"),
         )
-        indexes = (Index(fields=["zone", "id"], condition=LIVE, name="groups_by_zone"),)
+        indexes = (
+            Index(fields=["zone", "id"], condition=LIVE, name="groups_by_zone"),
+            Index(fields=["session"], condition=OF_SESSION, name="groups_by_session"),
+            Index(fields=["session_group"], condition=OF_GROUP, name="groups_by_session_group"),
+            Index(fields=["parent"], condition=Q(parent__isnull=False), name="groups_by_parent"),
+        )
 
     def __str__(self) -> str:
         return self.name
@@ -494,6 +509,10 @@ class Registration(models.Model):
     zone = ForeignKey(Zone, models.DO_NOTHING, db_index=False)
     client = ForeignKey(Client, models.DO_NOTHING, db_index=False)
     key = TextField(null=True, db_comment="the client's own name for it, an idempotency key")
+    session = Reference(
+        Session, null=True, db_comment="the consumer session that it belongs to; immutable"
+    )
+    session_group = Reference(SessionGroup, null=True, db_comment="or the session group")
     created_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
 
@@ -516,6 +535,16 @@ class Registration(models.Model):
                 fields=["client", "key", "id"],
                 condition=Q(key__isnull=False),
                 name="registrations_ever_by_key",
+            ),
+            Index(
+                fields=["session", "id"],
+                condition=LIVE & OF_SESSION,
+                name="registrations_by_session",
+            ),
+            Index(
+                fields=["session_group", "id"],
+                condition=LIVE & OF_GROUP,
+                name="registrations_by_session_group",
             ),
         )
 

@@ -1,5 +1,5 @@
-"""How many registrations and endpoints a client may have, by the quotas of the client and its zone.
-Django module.
+"""How many registrations, endpoints and timers a client may have, by the quotas of the client and
+its zone. Django module.
 """
 
 from typing import NamedTuple
@@ -11,12 +11,16 @@ from eventhub.access.quotas import Kind
 from eventhub.base import limits
 from eventhub.base.errors import LimitReached
 from registrations.models import Endpoint, RegistrationOwner
+from registrations.timers.models import TimerCount
 
 
 def used_in_zone(kind: Kind, zone_id: int) -> int:
     """Return how many of these the clients of a zone have."""
     if kind == "endpoints":
         return int(Endpoint.objects.live().filter(zone_id=zone_id).count())
+    if kind == "timers":
+        counts = TimerCount.objects.filter(zone_id=zone_id)
+        return int(counts.aggregate(total=Sum("timers"))["total"] or 0)
     owners = RegistrationOwner.objects.filter(client__zone_id=zone_id)
     return int(owners.aggregate(total=Sum("registrations"))["total"] or 0)
 

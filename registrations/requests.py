@@ -35,7 +35,7 @@ from registrations.filters.report import parse_report
 _CHANGE = frozenset(
     ("streams", *FILTER_FIELDS, "endpoint", "suspended", "group", "report", "signature")
 )
-_NEW = _CHANGE | {"callback", "client", "key"}
+_NEW = _CHANGE | {"callback", "client", "key", "session", "session_group"}
 _ID_MAX = (1 << 63) - 1
 
 
@@ -52,6 +52,9 @@ class NewRegistration(NamedTuple):
     report: Any = None  # JSON (registrations.filters.report); None: the whole event
     key: str | None = None  # the client's own name for it
     signature: frozenset[str] | None = None  # the properties that the filter demands (OIF-04)
+    # the consumer session, or the session group, of the client that it belongs to; not both
+    session: str | None = None
+    session_group: str | None = None
 
 
 class RegistrationChange(NamedTuple):
@@ -107,6 +110,9 @@ def parse_one(item: Any, addresses: CallbackAddresses) -> NewRegistration:
             message = "Give either an `endpoint` or a `callback`."
             raise InvalidField(message, field="callback")
         callback = valid_url(callback, addresses, field="callback")
+    if fields.get("session") is not None and fields.get("session_group") is not None:
+        message = "A registration belongs to a `session` or to a `session_group`, not to both."
+        raise InvalidField(message, field="session_group")
     streams = streams_of(fields["streams"])
     filter = parse_filter(fields).prepared()
     return NewRegistration(streams, filter, callback=callback, **_read(fields, _OTHERS))
@@ -142,11 +148,11 @@ def streams_of(value: Any, field: str = "streams") -> tuple[str, ...]:
 
 
 def name_of(value: Any, field: str) -> str | None:
-    """Return the name of a client or a group; None if it is absent."""
+    """Return the name of a client, group or session; None if it is absent."""
     if value is None:
         return None
     if not isinstance(value, str):
-        raise InvalidField(f"The name of a {field} is a string.", field=field)
+        raise InvalidField(f"The name of a {field.replace('_', ' ')} is a string.", field=field)
     return valid_name(value, field=field)
 
 
@@ -218,6 +224,8 @@ _READERS: dict[str, Callable[[Any, str], Any]] = {
     "report": _report,
     "signature": _signature,
     "key": key_of,
+    "session": name_of,
+    "session_group": name_of,
 }
 _OTHERS = tuple(name for name in _READERS if name != "streams")
 

@@ -1,5 +1,5 @@
-"""Resolves the names in registrations to ids: streams that the actor may listen to, endpoints and
-groups of the client. Django module.
+"""Resolves the names in registrations to ids: streams that the actor may listen to, endpoints,
+groups and sessions of the client. Django module.
 
 Errors name the field; a caller that resolves several registrations adds the index.
 """
@@ -11,14 +11,34 @@ import orjson
 
 from eventhub.access.grants import EXAMPLES
 from eventhub.access.principal import Actor
+from eventhub.access.sessions import UnknownSession
 from eventhub.api.announcements import raw_connection
 from eventhub.base.errors import EventHubError, InvalidField, UnknownStream
 from eventhub.eventlog.errors import StreamDeleting
 from registrations import statements
-from registrations.errors import TransientStream, UnknownEndpoint, UnknownGroup
+from registrations.catalog import SessionOwner
+from registrations.errors import (
+    OtherOwner,
+    TransientStream,
+    UnknownEndpoint,
+    UnknownGroup,
+    UnknownSessionGroup,
+)
 from registrations.filter_source import FilterSource, changed_filter, same_filter, stored_filter
 from registrations.requests import NewRegistration, RegistrationChange
-from registrations.statements import RegistrationDefinition, RegistrationRow, RegistrationStream
+from registrations.sessions.statements import (
+    NamedSession,
+    lock_session_groups,
+    require_consumer,
+    sessions_by_name,
+)
+from registrations.statements import (
+    OF_CLIENT,
+    LockedGroup,
+    RegistrationDefinition,
+    RegistrationRow,
+    RegistrationStream,
+)
 
 
 class Resolver:
@@ -34,10 +54,16 @@ class Resolver:
         self._refused: dict[str, EventHubError] = {}
         self._endpoints: dict[int, str] = {}
         self._urls: dict[str, int] = {}
-        self._groups: dict[str, int] = {}
+        self._groups: dict[str, LockedGroup] = {}
+        self._sessions: dict[str, NamedSession] = {}
+        self._session_groups: dict[str, NamedSession] = {}
 
     def look_up(self, streams: Iterable[str]) -> None:
-        """Look up streams by name. Forbidden comes before UnknownStream, so that no name leaks."""
+        """Look up streams by name. Forbidden comes before UnknownStream, so that no name leaks.
+        Raises WrongSessionKind for a request through a session that may not listen.
+        """
+        if self._actor.session is not None:
+            self._actor.session.require("listen")
         allowed = []
         for name in dict.fromkeys(streams):
             try:
@@ -55,19 +81,62 @@ class Resolver:
         items: Iterable[NewRegistration | RegistrationChange],
         found: Iterable[RegistrationRow] = (),
     ) -> None:
-        """Lock the groups and endpoints that the items and the found registrations name, FOR SHARE,
-        to the end of the transaction.
+        """Look up the sessions that the items belong to, and lock the groups and endpoints that the
+        items and the found registrations name, FOR SHARE, to the end of the transaction.
         """
         items, found = list(items), list(found)
+        roots = self._look_up_sessions(items)
         groups = {one.group for one in (*items, *found) if one.group is not None}
         ids = {item.endpoint for item in items if item.endpoint is not None}
         ids |= {one.endpoint_id for one in found if one.endpoint_id is not None}
         urls = {url for item in items if (url := _callback_of(item)) is not None}
         connection = raw_connection()
-        self._groups |= statements.lock_groups(connection, self._client_id, groups)
+        roots |= {one.root_id for one in found if one.root_id is not None}
+        self._groups |= statements.lock_groups(connection, self._client_id, groups, roots)
         endpoints = statements.lock_endpoints(connection, self._client_id, ids, urls)
         self._endpoints |= endpoints
         self._urls |= {url: id for id, url in reversed(endpoints.items())}  # the oldest of several
+
+    def _look_up_sessions(self, items: Iterable[NewRegistration | RegistrationChange]) -> set[int]:
+        """Look up the sessions of new registrations; return their root groups."""
+        new = [item for item in items if isinstance(item, NewRegistration)]
+        sessions = {name for item in new if (name := item.session) is not None}
+        if self._actor.session is not None:
+            sessions.add(self._actor.session.name)
+        session_groups = {name for item in new if (name := item.session_group) is not None}
+        connection, client_id = raw_connection(), self._client_id
+        if sessions:
+            self._sessions |= sessions_by_name(connection, client_id, sessions)
+        if session_groups:
+            locked = lock_session_groups(connection, client_id, session_groups)
+            self._session_groups |= locked
+        found = (*self._sessions.values(), *self._session_groups.values())
+        return {one.root_id for one in found if one.root_id is not None}
+
+    def owner(self, item: NewRegistration) -> SessionOwner:
+        """Return the session or session group that a new registration belongs to: the one that it
+        names, else the session that the request acts through. Raises UnknownSession,
+        UnknownSessionGroup, InvalidField for a session that is no consumer.
+        """
+        found = self._owner_of(item)
+        if found is None:
+            return OF_CLIENT
+        if item.session_group is not None:
+            return SessionOwner(None, found.id)
+        return SessionOwner(found.id)
+
+    def _owner_of(self, item: NewRegistration) -> NamedSession | None:
+        if item.session_group is not None:
+            if item.session_group not in self._session_groups:
+                raise UnknownSessionGroup(field="session_group", session_group=item.session_group)
+            return self._session_groups[item.session_group]
+        acting = self._actor.session
+        name = item.session if item.session is not None or acting is None else acting.name
+        if name is None:
+            return None
+        if name not in self._sessions:
+            raise UnknownSession(field="session", session=name)
+        return require_consumer(self._sessions[name])
 
     def missing_urls(self, urls: Iterable[str | None]) -> list[str]:
         """Return the URLs that no endpoint has, each once."""
@@ -93,12 +162,14 @@ class Resolver:
         endpoint = item.endpoint if item.callback is None else self._by_url(item.callback)
         streams = self._named(item.streams, endpoint)
         ids = tuple(stream.id for stream in streams)
+        owner = self._owner_of(item)
+        root_id = None if owner is None else owner.root_id
         return RegistrationDefinition(
             ids,
             *item.filter.stored(),
             endpoint_id=endpoint,
             suspended=item.suspended,
-            group_id=self._group(item.group),
+            group_id=self._group(item.group, self.owner(item), root_id),
             group=item.group,
             report_json=_json(item.report),
             variable=item.filter.variable(),
@@ -118,12 +189,13 @@ class Resolver:
         filter.require_signature(change.signature)
         suspended = found.suspended if change.suspended is None else change.suspended
         group = change.group if "group" in given else found.group
+        root_id = None if found.owner == OF_CLIENT else found.root_id
         return RegistrationDefinition(
             ids,
             *filter.stored(),
             endpoint_id=endpoint,
             suspended=suspended,
-            group_id=self._group(group),
+            group_id=self._group(group, found.owner, root_id),
             group=group,
             report_json=_json(change.report) if "report" in given else found.report_json,
             variable=filter.variable(),
@@ -170,12 +242,15 @@ class Resolver:
             )
         return found
 
-    def _group(self, name: str | None) -> int | None:
+    def _group(self, name: str | None, owner: SessionOwner, root_id: int | None) -> int | None:
+        """Return the id of a group of the owner; without a name, that of the owner's root."""
         if name is None:
-            return None
+            return root_id
         if name not in self._groups:
             raise UnknownGroup(field="group", group=name)
-        return self._groups[name]
+        if self._groups[name].owner != owner:
+            raise OtherOwner(field="group", group=name)
+        return self._groups[name].id
 
 
 def is_same_definition(found: RegistrationRow, definition: RegistrationDefinition) -> bool:

@@ -44,7 +44,8 @@ class OwnedView(ResourceView):
         yield it as read by a second statement, after the lock. Raises `unknown`, Changed.
         """
         with transaction.atomic():
-            row = self.get_queryset().filter(pk=self.key).select_for_update(of=("self",))
+            named = {self.lookup_field: self.key}
+            row = self.get_queryset().filter(**named).select_for_update(of=("self",))
             if not row.values_list("pk"):
                 raise self.not_found()
             found = self.get_object()

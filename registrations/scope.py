@@ -76,8 +76,12 @@ def scope(*, actor: Actor, name: str | None = None) -> int | None:
 
 
 def require_some_listen(*, actor: Actor) -> None:
-    """Raise Forbidden for a key that may listen to no stream: it may not see endpoints."""
+    """Raise Forbidden for a key that may listen to no stream, and WrongSessionKind for a request
+    through a session that is no consumer: it may not see endpoints and groups.
+    """
     own = actor.principal
+    if own is not None and own.session is not None:
+        own.session.require("listen")
     if own is not None and all(grant.action != "listen" for grant in own.grants):
         raise Forbidden(
             f"The key {own.public_id} has no grant to listen to any stream; ask an operator for"
@@ -87,13 +91,19 @@ def require_some_listen(*, actor: Actor) -> None:
 
 
 def listenable_streams(*, actor: Actor) -> ListenableStreams:
-    """Return the streams that the actor may listen to. `*` is the only special character of a
-    grant's pattern, and `_` the only special character of LIKE that a pattern may hold.
+    """Return the streams that the actor may listen to."""
+    patterns = like_patterns(actor=actor, action="listen")
+    return ListenableStreams(patterns, actor.may_listen(SYSTEM))
+
+
+def like_patterns(*, actor: Actor, action: str) -> list[str] | None:
+    """Return LIKE patterns of the streams that the actor's grants of an action cover; None: all.
+    `*` is the only special character of a grant's pattern, and `_` the only special character of
+    LIKE that a pattern may hold.
     """
-    system = actor.may_listen(SYSTEM)
     if actor.principal is None:
-        return ListenableStreams(None, system)
-    own = [grant.pattern for grant in actor.principal.grants if grant.action == "listen"]
+        return None
+    own = [grant.pattern for grant in actor.principal.grants if grant.action == action]
     if "*" in own:
-        return ListenableStreams(None, system)
-    return ListenableStreams([text.replace("_", r"\_").replace("*", "%") for text in own], system)
+        return None
+    return [text.replace("_", r"\_").replace("*", "%") for text in own]

@@ -100,6 +100,14 @@ class NewRegistrationSerializer(RegistrationChangeSerializer):
         max_length=limits.REGISTRATION_KEY_CHARS_MAX,
         help_text="The client's own name for it, unique among its live registrations; immutable.",
     )
+    session = NameField(
+        **_MAYBE,
+        help_text="The consumer session of the client that it belongs to; by default the one that"
+        " the request acts through. Immutable.",
+    )
+    session_group = NameField(
+        **_MAYBE, help_text="Instead of `session`: the client's session group. Immutable."
+    )
 
 
 class ReachSerializer(Serializer):
@@ -154,6 +162,12 @@ class RegistrationSerializer(ChangedSerializer, Serializer):
     group = serializers.CharField(allow_null=True)
     report = ReportField(allow_null=True)
     key = serializers.CharField(allow_null=True)
+    session = serializers.CharField(
+        allow_null=True, help_text="The consumer session that it belongs to."
+    )
+    session_group = serializers.CharField(
+        allow_null=True, help_text="The session group that it belongs to."
+    )
     version = serializers.IntegerField(source="number", help_text="1, incremented by each change.")
     created_at = MomentField(source="created_at_us")
 

@@ -5,6 +5,7 @@ one. Django module.
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace
+from typing import NamedTuple
 
 from django.db import transaction
 
@@ -16,6 +17,7 @@ from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
 from registrations import statements
 from registrations.announcements import RegistrationChanged
+from registrations.catalog import SessionOwner
 from registrations.endpoints.services import NewEndpoint, add_endpoint, created_announcement
 from registrations.errors import KeyTaken, UnknownRegistration
 from registrations.filter_budget import EvaluationBudget
@@ -24,13 +26,23 @@ from registrations.representation import represent
 from registrations.requests import NewRegistration, RegistrationChange
 from registrations.resolver import Resolver, is_same_definition
 from registrations.scope import Owner, scope
+from registrations.sessions import statements as session_statements
 from registrations.statements import (
+    OF_CLIENT,
     RegistrationDefinition,
     RegistrationQuery,
     RegistrationRow,
     Vector,
     VersionRow,
 )
+
+
+class PlannedRegistration(NamedTuple):
+    """A registration to be created: the client's key for it, its definition, and its session."""
+
+    key: str | None
+    definition: RegistrationDefinition
+    owner: SessionOwner = OF_CLIENT
 
 
 class ChangePlan:
@@ -41,12 +53,13 @@ class ChangePlan:
     def __init__(self, actor: Actor, owner: Owner, live: int) -> None:
         self.actor, self.owner = actor, owner
         self.live = live  # registrations that the client has
-        self.creates: list[tuple[str | None, RegistrationDefinition]] = []  # key and definition
+        self.creates: list[PlannedRegistration] = []
         self.changes: list[tuple[RegistrationRow, RegistrationDefinition]] = []
         self.ends: list[RegistrationRow] = []
         self.announcements: list[Announcement] = []
         self._barrier = 0
         self._streams: set[int] = set()
+        self._starts_cursors = False  # a registration of a session begins
 
     def store(self, names: Mapping[int, str]) -> list[int]:
         """Write the collected changes and return the ids of the new registrations. `names` are
@@ -54,11 +67,16 @@ class ChangePlan:
         """
         connection = raw_connection()
         self._barrier = statements.new_barrier(connection)
-        keys = [key for key, _ in self.creates]
-        ids = statements.insert(connection, self.actor.zone_id, self.owner.id, keys)
+        keys, owners = [one.key for one in self.creates], [one.owner for one in self.creates]
+        ids = statements.insert(connection, self.actor.zone_id, self.owner.id, keys, owners)
         created = [VersionRow(id, 1, *new) for id, new in zip(ids, self.creates, strict=True)]
-        changed = [VersionRow(old.id, old.number + 1, old.key, new) for old, new in self.changes]
-        ended = [VersionRow(old.id, old.number, old.key, old.definition) for old in self.ends]
+        changed = [
+            VersionRow(old.id, old.number + 1, old.key, new, old.owner) for old, new in self.changes
+        ]
+        ended = [
+            VersionRow(old.id, old.number, old.key, old.definition, old.owner) for old in self.ends
+        ]
+        self._starts_cursors = any(one.owner != OF_CLIENT for one in (*created, *changed))
         for version in created:
             self._add("registration.created", version, version.definition.streams, names)
         for version, (old, new) in zip(changed, self.changes, strict=True):
@@ -79,6 +97,8 @@ class ChangePlan:
         """
         prepared = prepare(zone=self.actor.zone, announcements=self.announcements)
         vector = statements.fill_barrier(raw_connection(), self._barrier, self._streams)
+        if self._starts_cursors:
+            session_statements.start_cursors(raw_connection(), self._barrier)
         return vector, append_announced(prepared)[-1].sequence
 
     def _add(
@@ -112,7 +132,7 @@ def create_registrations(
             except EventHubError as error:
                 error.index = index
                 raise
-            plan.creates.append((item.key, definition))
+            plan.creates.append(PlannedRegistration(item.key, definition, resolver.owner(item)))
         names = resolver.stream_names()
         created = statements.search(connection, RegistrationQuery(ids=plan.store(names)))
         vector, _ = plan.announce()

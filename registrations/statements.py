@@ -1,8 +1,8 @@
 """The rows of registrations: versions and barriers, in the caller's transaction. SQL
 module.
 
-Locks are always taken in this order: client, owner, registrations by id, groups, endpoints, head
-of `system`, heads of streams ascending. This module announces and checks nothing.
+Locks are always taken in this order: client, owner, session groups, registrations by id, groups,
+endpoints, head of `system`, heads of streams ascending. This module announces and checks nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,11 +19,14 @@ from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import adapt, int8_array, text_array
 from eventhub.postgresql.rows import cursor_of, named, scalars
 from registrations import filter_budget
+from registrations.catalog import SessionOwner
 from registrations.filter_budget import StartedVersion
+from registrations.timers.ending import end_of_registrations
 
 SQL = queries.load("registrations/sql/registrations.sql")
 
 Connection = psycopg.Connection[Any]
+OF_CLIENT = SessionOwner(None)  # of a registration that belongs to no session
 Vector = dict[int, Cursor]  # by stream id, its last position when a barrier was raised
 
 
@@ -62,6 +65,16 @@ class RegistrationRow(NamedTuple):
     group: str | None
     report_json: str | None
     equal_to: int | None  # another live registration of the client with an equal filter
+    session_id: int | None
+    session_group_id: int | None
+    session: str | None
+    session_group: str | None
+    root_id: int | None  # the root group of its session
+
+    @property
+    def owner(self) -> SessionOwner:
+        """The session or session group that it belongs to."""
+        return SessionOwner(self.session_id, self.session_group_id)
 
     @property
     def definition(self) -> RegistrationDefinition:
@@ -77,6 +90,7 @@ class VersionRow(NamedTuple):
     number: int
     key: str | None
     definition: RegistrationDefinition
+    owner: SessionOwner = OF_CLIENT
 
 
 class KnownRegistration(NamedTuple):
@@ -102,9 +116,17 @@ class _StreamName(NamedTuple):
     name: str
 
 
-class _GroupName(NamedTuple):
+class LockedGroup(NamedTuple):
+    """A group of registrations, and the session or session group that it belongs to."""
+
     name: str
     id: int
+    session_id: int | None
+    session_group_id: int | None
+
+    @property
+    def owner(self) -> SessionOwner:
+        return SessionOwner(self.session_id, self.session_group_id)
 
 
 class _EndpointUrl(NamedTuple):
@@ -137,6 +159,8 @@ class RegistrationQuery(NamedTuple):
     endpoint: int | None = None
     stream_id: int | None = None
     group: str | None = None
+    session: str | None = None
+    session_group: str | None = None
     suspended: bool | None = None  # itself, not its group
     key: str | None = None
     patterns: list[str] | None = None
@@ -167,14 +191,17 @@ def stream_names(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
     return dict(cursor_of(connection, _StreamName).execute(SQL["stream_names"], (list(ids),)))
 
 
-def lock_groups(connection: Connection, client_id: int, names: Iterable[str]) -> dict[str, int]:
-    """Lock the client's groups with these names FOR SHARE to the end of the transaction and return
-    them as {name: id}.
+def lock_groups(
+    connection: Connection, client_id: int, names: Iterable[str], roots: Iterable[int] = ()
+) -> dict[str, LockedGroup]:
+    """Lock the client's groups with these names, their parents and the roots FOR SHARE to the end
+    of the transaction and return them by name.
     """
-    names = list(names)
-    if not names:
+    values = {"client_id": client_id, "names": list(names), "roots": list(roots)}
+    if not values["names"] and not values["roots"]:
         return {}
-    return dict(cursor_of(connection, _GroupName).execute(SQL["lock_groups"], (client_id, names)))
+    found = cursor_of(connection, LockedGroup).execute(SQL["lock_groups"], values)
+    return {group.name: group for group in found}
 
 
 def lock_endpoints(
@@ -217,14 +244,24 @@ def fill_barrier(connection: Connection, barrier: int, stream_ids: Iterable[int]
 
 
 def insert(
-    connection: Connection, zone_id: int, client_id: int, keys: Sequence[str | None]
+    connection: Connection,
+    zone_id: int,
+    client_id: int,
+    keys: Sequence[str | None],
+    owners: Sequence[SessionOwner],
 ) -> list[int]:
-    """Insert registrations with the client's keys; return their ids, ascending in the order given.
-    The caller adds their first versions.
+    """Insert registrations with the client's keys and the sessions that they belong to; return
+    their ids, ascending in the order given. The caller adds their first versions.
     """
     if not keys:
         return []
-    values = (zone_id, client_id, text_array(keys))
+    values = {
+        "zone_id": zone_id,
+        "client_id": client_id,
+        "keys": text_array(keys),
+        "sessions": int8_array([owner.session for owner in owners]),
+        "session_groups": int8_array([owner.session_group for owner in owners]),
+    }
     return _packed(connection, scalar_row).execute(SQL["insert"], values).fetchall()
 
 
@@ -283,8 +320,10 @@ def add_versions(connection: Connection, versions: Sequence[VersionRow], barrier
 
 
 def end(connection: Connection, ids: Sequence[int]) -> None:
+    """End registrations, with their timers."""
     if ids:
         connection.execute(SQL["end_registrations"], (ids,))
+        end_of_registrations(connection, ids)
 
 
 def count(connection: Connection, client_id: int, change: int) -> None:

@@ -22,6 +22,7 @@ from registrations.announcements import RegistrationChanged
 from registrations.filter_source import stored_filter
 from registrations.match_index.epochs.folder import index_root
 from registrations.statements import RegistrationDefinition, RegistrationRow, VersionRow
+from registrations.timers.ending import end_of_stream
 
 SQL = queries.load("registrations/sql/stream_deletion.sql")
 
@@ -63,11 +64,18 @@ def has_registrations(connection: Connection, stream_id: int) -> bool:
 
 
 def erase_rows(connection: Connection, stream_id: int) -> Iterator[int]:
-    """Remove the rows of groups, listeners' interests and index builds that concern a deleted
+    """Remove the rows of timers, groups, interests, cursors and index builds that concern a deleted
     stream; yield the number after each statement.
     """
-    for name in ("erase_groups", "erase_interests", "erase_build"):
+    while count := _end_timers(connection, stream_id):
+        yield count
+    for name in ("erase_groups", "erase_interests", "erase_cursors", "erase_build"):
         yield from erased(connection, SQL[name], stream_id)
+
+
+def _end_timers(connection: Connection, stream_id: int) -> int:
+    with connection.transaction():
+        return end_of_stream(connection, stream_id)
 
 
 def erase_index(data: Path, stream_id: int) -> None:
@@ -94,11 +102,15 @@ def _end_some(
         left = [streams[id] for id in one.streams if id != stream.id]
         if left:
             version = VersionRow(
-                one.id, one.number + 1, one.key, _without(one, left, some.client_id)
+                one.id,
+                one.number + 1,
+                one.key,
+                _without(one, left, some.client_id),
+                one.owner,
             )
             changed.append(version)
         else:
-            version = VersionRow(one.id, one.number, one.key, one.definition)
+            version = VersionRow(one.id, one.number, one.key, one.definition, one.owner)
             ended.append(one.id)
         change = RegistrationChanged(stream.zone_id, one.client, version, barrier)
         type = "registration.changed" if left else "registration.deleted"

@@ -2,19 +2,17 @@
 
 import gc
 from collections.abc import Iterator
-from pathlib import Path
 from zlib import crc32
 
 import hypothesis
 import pytest
 from django.db import connections
 
-from eventhub.base import limits
 from tests.databases import migrated_template
+from tests.embedded import TOGETHER, group_of
 from tests.live import LiveHub, LiveZone, live_hub
 from tests.sink import Sink, thanks
 
-HERE = Path(__file__).parent
 # how fast inputs are drawn depends on what else the machine does
 hypothesis.settings.register_profile(
     "eventhub", suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -25,19 +23,20 @@ hypothesis.settings.load_profile("eventhub")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mix the files: those of one folder burden the machine in the same way, and several processes
     would run them at once. Those with slow tests come in the first half and short ones last, so
-    that all processes end together, and those that share a browser stay together.
+    that all processes end together.
     """
-    slow = {_together(item) for item in items if item.get_closest_marker("slow")}
+    marked = {_group(item) for item in items if item.get_closest_marker("slow")}
+    slow = marked.union(TOGETHER)
 
     def place(item: pytest.Item) -> tuple[bool, int, str]:
-        file, together = _file(item), _together(item)
-        short = file.startswith(("tests/unit/", "tests/tidy/"))
-        return short, crc32(together.encode()) >> (together in slow), file
+        file, group = _file(item), _group(item)
+        short = file.startswith(("tests/unit/", "tests/tidy/")) and group not in slow
+        return short, crc32(group.encode()) >> (group in slow), file
 
     items.sort(key=place)
     for item in items:
         for kind in ("spark", "browser"):
-            if item.path.is_relative_to(HERE / kind):
+            if item.nodeid.startswith(f"tests/{kind}/"):
                 item.add_marker(kind)
 
 
@@ -45,16 +44,13 @@ def _file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
 
 
-def _together(item: pytest.Item) -> str:
-    """Return the name of the files that run one after another: a file, or those of a browser."""
-    file = _file(item)
-    return "tests/browser/" if file.startswith("tests/browser/") else file
+def _group(item: pytest.Item) -> str:
+    return group_of(_file(item))
 
 
 def pytest_collection_finish() -> None:
     """Exclude the loaded modules from garbage collection, as a web process does."""
     gc.freeze()
-    gc.set_threshold(limits.GC_THRESHOLD)
 
 
 @pytest.fixture(scope="session")

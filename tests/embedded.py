@@ -7,6 +7,7 @@ set, are respected.
 """
 
 import fcntl
+import gc
 import importlib
 import os
 import shutil
@@ -21,6 +22,7 @@ import psycopg
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
+from eventhub.base import limits
 from eventhub.supervisor.embedded import embedded
 from tests import java
 from tests.databases import drop_template
@@ -29,14 +31,20 @@ PREFIX = "eventhub-tests-"
 # The files of the servers are in memory where there is this much for each test process: a database
 # is created and dropped for most tests, which takes four times as long on a disk.
 MEMORY, DISK = Path("/dev/shm"), Path("/tmp")
-MEMORY_BYTES = 4 << 30
-# files that share what is expensive to start: a session of Spark, the hub for bad inputs
-_TOGETHER = ("tests/spark/", "tests/acceptance/eventhub/api/test_bad_inputs")
+MEMORY_BYTES = 2 << 30
+# files that share what is expensive to start: Chromium with the console, a session of Spark, the
+# hub for bad inputs
+TOGETHER = (
+    "tests/browser/",
+    "tests/spark/",
+    "tests/acceptance/eventhub/api/test_bad_inputs",
+)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
     """Set the environment before pytest-django, which imports the settings in the same hook."""
+    gc.set_threshold(limits.GC_THRESHOLD)  # what is loaded and collected stays
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: what tests
         signal.signal(signal.SIGINT, signal.default_int_handler)  # start is to hear Ctrl-C
     os.environ.setdefault("JAVA_TOOL_OPTIONS", java.options())
@@ -68,11 +76,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
 
 class _ByFile(LoadFileScheduling):  # type: ignore[misc]
-    """File after file; the files of each group of `_TOGETHER` go to one process."""
+    """File after file; the files of each group of `TOGETHER` go to one process."""
 
     def _split_scope(self, nodeid: str) -> str:
-        groups = [start for start in _TOGETHER if nodeid.startswith(start)]
-        return groups[0] if groups else str(super()._split_scope(nodeid))
+        return group_of(nodeid.partition("::")[0])
+
+
+def group_of(file: str) -> str:
+    """Return the name of the files that one process runs: a file, or a group of `TOGETHER`."""
+    return next((start for start in TOGETHER if file.startswith(start)), file)
 
 
 def _only_hands_out(config: pytest.Config) -> bool:

@@ -13,8 +13,9 @@ from pathlib import Path
 from sparkjobs.runs.java import find_java, home_of
 
 CLASSES = Path(sys.prefix, "share", "spark-classes.jsa")
-# tests run Spark code once, so optimizing it costs more time than it saves
-OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+# tests run each query once on a few rows: to generate code for it, or to optimize it, takes longer
+INTERPRETED = "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
+OPTIONS = f"{INTERPRETED} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 # an archive of another Java or of other packages is ignored silently
 _MAPPED = f"-XX:SharedArchiveFile={CLASSES} -Xlog:disable -Xlog:all=error:stderr"
 _JOB = """

@@ -11,6 +11,7 @@ import os
 import secrets
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,9 +22,10 @@ import psycopg
 from eventhub_client.remote import HubClient
 
 from tests.databases import copied_once, migrated_template, new_database
-from tests.live_processes import MANAGE, Processes
+from tests.live_processes import MANAGE, LiveProcess, Processes
 
 CALL_TIMEOUT_S = 30.0
+ANNOUNCED_TIMEOUT_S = 60.0
 OPERATOR = "operator"
 _PASSWORD = secrets.token_urlsafe(12)
 
@@ -94,9 +96,22 @@ class LiveHub:
 
     def start_callbacks(self) -> None:
         """Start the forwarders and workers that do not run."""
-        for process in (*self.forwarders, *self.workers):
-            if not process.running:
-                process.start()
+        started = [one for one in (*self.forwarders, *self.workers) if not one.running]
+        for process in started:
+            process.start()
+        self.until_announced(*started)
+
+    def until_announced(self, *started: LiveProcess) -> None:
+        """Wait until `system` has the event that these processes joined, so that none comes amid
+        those of a test.
+        """
+        until_s = time.monotonic() + ANNOUNCED_TIMEOUT_S
+        while not {process.pid for process in started} <= self._announced():
+            assert time.monotonic() < until_s, "some process did not join the hub"
+            time.sleep(0.05)
+
+    def _announced(self) -> set[int]:
+        return {pid for (pid,) in self.sql("SELECT pid FROM members WHERE joined_at IS NOT NULL")}
 
     def manage(self, *words: str) -> str:
         """Run `manage.py WORDS` on the hub's database; return its output."""
@@ -251,7 +266,9 @@ def live_hub(folder: Path, count: int = 2) -> Iterator[LiveHub]:
                 process.start(wait=False)
             for process in processes.web:
                 process.wait_ready()
-            yield LiveHub(env, processes)
+            hub = LiveHub(env, processes)
+            hub.until_announced(*processes.web)
+            yield hub
         finally:
             processes.stop()
 

@@ -17,7 +17,7 @@ HOME = Path(__file__).resolve().parents[1]
 MANAGE = str(HOME / "manage.py")
 END_TIMEOUT_S = 30.0
 READY_TIMEOUT_S = 3.0
-POLL_S = 0.02
+POLL_S = 0.05
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is this machine
 
 
@@ -35,7 +35,11 @@ class LiveProcess:
     def pid(self) -> int:
         """The id of the Python process itself, for signals and for measuring memory."""
         assert self._run is not None, f"{self.name} does not run"
-        return descendants(self._run.pid)[0]
+        until = time.monotonic() + END_TIMEOUT_S
+        while not (found := descendants(self._run.pid)):
+            assert time.monotonic() < until, f"{self.name} does not start"
+            time.sleep(POLL_S)
+        return found[0]
 
     @property
     def running(self) -> bool:

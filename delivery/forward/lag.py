@@ -20,7 +20,7 @@ class Lag:
 
     def __init__(self) -> None:
         self._labels = StreamLabels()
-        self._shown: set[str] = set()
+        self._shown: dict[str, tuple[int, float]] = {}  # events and seconds, by label
 
     def update(self, lags: Iterable[StreamLag], now_us: int) -> None:
         """Set the gauges; a stream that is no longer held shows 0."""
@@ -31,6 +31,8 @@ class Lag:
             events, longest_s = found.get(label, (0, 0.0))
             found[label] = (max(events, lag.events), max(longest_s, seconds))
         for label, (events, seconds) in found.items():
+            if self._shown.get(label) == (events, seconds):
+                continue
             metrics.FORWARD_LAG_EVENTS.labels(stream=label).set(events)
             metrics.FORWARD_LAG_S.labels(stream=label).set(seconds)
-        self._shown = set(found)
+        self._shown = found

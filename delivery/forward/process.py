@@ -1,5 +1,5 @@
-"""One forwarder: takes leases, runs a task per stream, expands fan-outs, and creates partitions
-ahead of need. SQL module.
+"""One forwarder: takes leases, runs a task per stream, expands fan-outs, fires timers, and creates
+partitions ahead of need. SQL module.
 
 It runs until stopped, through outages of the database; Redis is not needed.
 """
@@ -30,10 +30,12 @@ from eventhub.base.event_loop import run_forever, wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import ReadsArchive
+from eventhub.monitoring.heartbeat import membership
 from eventhub.postgresql.connections import CONNECTION_ERRORS, reading
 from eventhub.types.registry import TypeRegistry
 from registrations.catalog import oldest_transaction, streams_with_callbacks
 from registrations.feed import Feed
+from registrations.timers.firing import TimerFiring
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -61,6 +63,7 @@ async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
             mark_url=settings.mark_url,
         ) as hub_log,
         writing_pool(settings.database_url) as pool,
+        membership("forwarder", settings.database_url),
     ):
         url = settings.direct_url or settings.database_url
         forwarder = ForwarderProcess(hub_log, url, settings.data)
@@ -94,6 +97,7 @@ class ForwarderProcess:
             "interests": self.interests.run,
             "indexes": self.interests.follow_indexes,
             "notices": partial(self._wake_ups.run, context.pool),
+            "timers": TimerFiring(self._url, context.clock).run,
             "forward": partial(self._forward, context, holder),
         }
         tasks = [

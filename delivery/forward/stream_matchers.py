@@ -19,7 +19,7 @@ from delivery.forward.indexed import IndexedVersions
 from delivery.forward.indexes import DAMAGED, MatchIndexes
 from delivery.forward.leases import SQL, Lease
 from delivery.forward.loading import LoadedInterest, VersionChanges, check_epoch, load
-from delivery.forward.metrics import update_metrics
+from delivery.forward.metrics import Reported, update_metrics
 from delivery.forward.order_keys import OrderKeys
 from delivery.forward.stream_matcher import CallbackMatcher
 from delivery.forward.zone import ZoneCaches, ZoneView, zone_of_stream
@@ -109,7 +109,7 @@ class StreamMatchers:
         self._pending = asyncio.Event()
         self._policies_changed = False  # the strategy of some stream may have changed
         self._labels = StreamLabels()
-        self._labels_shown: frozenset[str] = frozenset()  # stream labels with metrics
+        self._reported: dict[str, list[Reported]] = {}  # by the label of streams
         feed.listeners.add(self._on_change)
         feed.policy_listeners.add(self._on_policy_change)
 
@@ -189,7 +189,7 @@ class StreamMatchers:
         by_label: dict[str, list[CallbackMatcher]] = {}
         for lease, entry in self._entries.items():
             by_label.setdefault(self._labels.of(lease.stream_id), []).append(entry.interest)
-        self._labels_shown = update_metrics(by_label, self._labels_shown)
+        self._reported = update_metrics(by_label, self._reported)
 
     def _on_policy_change(self) -> None:
         self._policies_changed = True

@@ -38,7 +38,7 @@ class HealthFacts(NamedTuple):
 
 
 async def read(connection: Connection) -> HealthFacts:
-    """Read the facts. Raise what psycopg raises."""
+    """Read the facts on a connection in autocommit mode. Raise what psycopg raises."""
     bounds = {
         "silent_s": limits.HEALTH_SILENT_S_MAX,
         "endpoints_max": limits.HEALTH_ENDPOINTS_MAX,
@@ -48,7 +48,7 @@ async def read(connection: Connection) -> HealthFacts:
     facts: HealthFacts | None = None
     settings = {"statement_ms": f"{limits.HEALTH_CHECK_MS_MAX}ms"}
     try:
-        async with connection.pipeline(), connection.transaction():
+        async with connection.pipeline():  # to its end one transaction, in which the settings hold
             await connection.execute(SQL["settings"], settings)
             [facts] = await fetch_all(connection, HealthFacts, SQL["facts"], bounds)
             overdue_us = await fetch_value(connection, SQL["overdue"], bounds)

@@ -1,5 +1,5 @@
-"""The size of a batch of frames, and the hot loop for listeners whose mask alone decides. Plain
-module.
+"""The size of a batch of frames, and the loops for listeners whose mask alone decides and for
+snapshots. Plain module.
 """
 
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from delivery.listening.frames import EventHeader, FrameFormat, T
 from delivery.listening.protocol import ListenerState
 from delivery.listening.restricted import is_restricted
 from eventhub.base import limits
+from eventhub.eventlog.keyed_state import KeyState
 from eventhub.eventlog.stored import StoredEvent
 
 
@@ -36,7 +37,7 @@ def frame_plain_events(
     events, at, now_us = run
     filter, missed = state.filter, state.missed
     mask, head = filter.mask, state.started_head
-    header = EventHeader(state.name_json, state.last_reported, missed, signature=state.signature)
+    header = EventHeader(state.subject_json, state.last_reported, missed, signature=state.signature)
     written = 0
     for stored in events:
         if len(frames) >= size.events_max or written > size.bytes_max:
@@ -55,4 +56,26 @@ def frame_plain_events(
         header.prev = sequence
         written += len(stored.payload)
     state.last_reported = header.prev
+    return at
+
+
+def frame_snapshot(
+    state: ListenerState,
+    form: FrameFormat[T],
+    run: tuple[list[KeyState], int, int],
+    size: BatchLimits,
+    frames: list[T],
+) -> int:
+    """Append the frames of matching keys of a page of a snapshot; return the position in the page
+    after the last key evaluated. `run`: the keys, the position to start from, the time.
+    """
+    keys, at, now_us = run
+    written = 0
+    end = min(len(keys), at + state.filter.events_per_slice)
+    while at < end and len(frames) < size.events_max and written < size.bytes_max:
+        _, key, stored = keys[at]
+        at += 1
+        if state.filter.matches(stored, now_us):
+            frames.append(form.state(state.subject_json, key, stored))
+            written += len(stored.payload)
     return at

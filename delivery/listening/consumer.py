@@ -11,26 +11,32 @@ from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from delivery.listening.frames import SUBPROTOCOLS, Frame, frames_for
-from delivery.listening.pump import SocketPump, SocketWriter
+from delivery.listening.pump import SocketPump, SocketServices, SocketWriter
 from delivery.listening.query import credential_of
 from delivery.listening.reader_monitor import ReaderMonitor
-from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits
-from eventhub.base.errors import EventHubError, InvalidField, NotFound, Unauthenticated
+from eventhub.base.errors import (
+    AddressNotAllowed,
+    EventHubError,
+    InvalidField,
+    NotFound,
+    Unauthenticated,
+)
 from eventhub.base.logs import get_logger
 from eventhub.http.messages import Message, Receive, Scope, Send, problem_response
+from eventhub.http.origins import Origins
 
 log = get_logger(__name__)
 
-CLOSE_UNAUTHENTICATED = 4401
+_CLOSE = {401: 4401, 403: 4403}  # by the status of the refusal
 CLOSE_FAILED = 1011
 
 
 class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     """One socket, authorised by the handshake (WebSocketRoute)."""
 
-    def __init__(self, *, services: ListenerServices, monitor: ReaderMonitor) -> None:
+    def __init__(self, *, services: SocketServices, monitor: ReaderMonitor) -> None:
         super().__init__()
         self._services = services
         self._monitor = monitor
@@ -75,10 +81,10 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """
         try:
             await self._pump.run()
-        except Unauthenticated as error:
+        except (Unauthenticated, AddressNotAllowed) as error:
             frames = frames_for(select_subprotocol(self.scope))
             await self._send([frames.message({"op": "error", **error.problem()})])
-            await self.close(CLOSE_UNAUTHENTICATED, error.code)
+            await self.close(_CLOSE[error.status], error.code)
         except OSError:
             pass  # the reader disconnected while a frame was being sent
         except Exception:
@@ -119,12 +125,15 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
 
 class WebSocketRoute:
-    """The handshake of /v1/ws: authorises before it accepts; refuses with a problem document."""
+    """The handshake of /v1/ws: checks the page's origin and authorises before it accepts; refuses
+    with a problem document.
+    """
 
-    def __init__(self, services: ListenerServices, monitor: ReaderMonitor) -> None:
-        self._authorizer = services.authorizer
+    def __init__(self, services: SocketServices, monitor: ReaderMonitor, origins: Origins) -> None:
+        self._origins = origins
+        self._authorizer = services.listening.authorizer
         self._monitor = monitor
-        self._catch_up = services.catch_up
+        self._catch_up = services.listening.catch_up
         self._consumer = WebSocketConsumer.as_asgi(services=services, monitor=monitor)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -132,6 +141,7 @@ class WebSocketRoute:
             try:
                 if scope["path"] != "/v1/ws":
                     raise NotFound("The websocket is at /v1/ws.", field="path")
+                self._origins.require(scope["headers"])
                 credential, principal = await self._authorise(scope)
                 select_subprotocol(scope)
                 reservation.enter_context(await self._monitor.admit(principal))
@@ -146,7 +156,9 @@ class WebSocketRoute:
     async def _authorise(self, scope: Scope) -> tuple[str, Principal]:
         """Return the credential of the request and its principal."""
         credential = credential_of(scope.get("query_string", b""), scope["headers"])
-        return credential, await self._authorizer.authenticate(credential)
+        principal = await self._authorizer.authenticate(credential)
+        principal.identify()
+        return credential, principal
 
 
 def select_subprotocol(scope: dict[str, Any] | Scope) -> str | None:

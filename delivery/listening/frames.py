@@ -4,7 +4,7 @@ frames end with the stored bytes (EMC-31), server-sent events, lines, pages. Pla
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import orjson
 
@@ -31,11 +31,34 @@ _LIVENESS: dict[Liveness, event_pb2.Liveness] = {
 T = TypeVar("T", covariant=True)
 
 
+class FrameSubject(NamedTuple):
+    """What frames belong to: a listener of the connection, or a stream of a session; nothing for
+    the only listener of a connection.
+    """
+
+    listener: str = ""
+    session: str = ""
+    stream: str = ""  # of the session
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of messages that name it."""
+        return {name: value for name, value in self._asdict().items() if value}
+
+    @property
+    def json(self) -> str:
+        """These fields as JSON members, each followed by a comma."""
+        return "".join(f'"{name}":{_text(value)},' for name, value in self.fields.items())
+
+
+NO_SUBJECT = FrameSubject()
+
+
 @dataclass(slots=True)
 class EventHeader:
     """The fields of a frame around its event. One object may serve many frames in turn."""
 
-    listener: str  # its name as JSON; empty for the only listener of a connection
+    subject: str  # FrameSubject.json
     prev: int
     liveness: Liveness
     registrations: Sequence[int] = ()  # those named by the listener that matched
@@ -51,8 +74,8 @@ class FrameFormat(Protocol[T]):
 
     def event(self, header: EventHeader, stored: StoredEvent) -> T: ...
 
-    def state(self, listener: str, key: str, stored: StoredEvent) -> T:
-        """Return the frame of a key's latest event in a snapshot."""
+    def state(self, subject: str, key: str, stored: StoredEvent) -> T:
+        """Return the frame of a key's latest event in a snapshot, for a FrameSubject.json."""
         ...
 
     def message(self, fields: dict[str, Any]) -> T:
@@ -66,9 +89,8 @@ class JsonFrames:
     def event(self, header: EventHeader, stored: StoredEvent) -> str:
         return f'{{"op":"event",{_about(header, stored)}{shared_json(stored)}}}'
 
-    def state(self, listener: str, key: str, stored: StoredEvent) -> str:
-        named = f'"listener":{listener},' if listener else ""
-        return f'{{"op":"state",{named}"key":{_text(key)},{shared_json(stored)}}}'
+    def state(self, subject: str, key: str, stored: StoredEvent) -> str:
+        return f'{{"op":"state",{subject}"key":{_text(key)},{shared_json(stored)}}}'
 
     def message(self, fields: dict[str, Any]) -> str:
         return orjson.dumps(fields).decode()
@@ -81,12 +103,12 @@ class ProtobufFrames:
 
     def __init__(self) -> None:
         self._frame = event_pb2.EventFrame()  # without its event
-        self._listener = self._segment = ""  # those of the frame
+        self._subject = self._segment = ""  # those of the frame
 
     def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
         frame = self._frame
-        if self._segment != stored.segment or self._listener != header.listener:
-            frame = self._new_frame(header.listener, stored.segment)
+        if self._segment != stored.segment or self._subject != header.subject:
+            frame = self._new_frame(header.subject, stored.segment)
         frame.sequence = stored.sequence
         frame.prev = header.prev
         frame.liveness = _LIVENESS[header.liveness]
@@ -102,14 +124,14 @@ class ProtobufFrames:
         whole = varint(len(head) + 1 + len(size) + len(payload))
         return b"".join((_FRAME_EVENT_TAG, whole, head, _EVENT_BYTES_TAG, size, payload))
 
-    def _new_frame(self, listener: str, segment: str) -> event_pb2.EventFrame:
-        name = orjson.loads(listener) if listener else ""
-        self._frame = event_pb2.EventFrame(listener=name, segment=segment)
-        self._listener, self._segment = listener, segment
+    def _new_frame(self, subject: str, segment: str) -> event_pb2.EventFrame:
+        fields = orjson.loads(f"{{{subject.removesuffix(',')}}}")
+        self._frame = event_pb2.EventFrame(segment=segment, **fields)
+        self._subject, self._segment = subject, segment
         return self._frame
 
-    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
-        return _server_frame(_json.state(listener, key, stored))
+    def state(self, subject: str, key: str, stored: StoredEvent) -> bytes:
+        return _server_frame(_json.state(subject, key, stored))
 
     def message(self, fields: dict[str, Any]) -> bytes:
         return _server_frame(_json.message(fields))
@@ -121,8 +143,8 @@ class DelimitedFrames(ProtobufFrames):
     def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
         return _delimited(super().event(header, stored))
 
-    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
-        return _delimited(super().state(listener, key, stored))
+    def state(self, subject: str, key: str, stored: StoredEvent) -> bytes:
+        return _delimited(super().state(subject, key, stored))
 
     def message(self, fields: dict[str, Any]) -> bytes:
         return _delimited(super().message(fields))
@@ -137,8 +159,8 @@ class SseFrames:
         frame = _json.event(header, stored)
         return f"id: {stored.segment}:{stored.sequence}\nevent: event\ndata: {frame}\n\n".encode()
 
-    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
-        return f"event: state\ndata: {_json.state(listener, key, stored)}\n\n".encode()
+    def state(self, subject: str, key: str, stored: StoredEvent) -> bytes:
+        return f"event: state\ndata: {_json.state(subject, key, stored)}\n\n".encode()
 
     def message(self, fields: dict[str, Any]) -> bytes:
         name = "problem" if fields["op"] == "error" else fields["op"]
@@ -153,8 +175,8 @@ class ItemFrames:
     def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
         return f"{{{_about(header, stored)}{shared_json(stored)}}}".encode()
 
-    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
-        return _json.state(listener, key, stored).encode()
+    def state(self, subject: str, key: str, stored: StoredEvent) -> bytes:
+        return _json.state(subject, key, stored).encode()
 
     def message(self, fields: dict[str, Any]) -> bytes:
         return orjson.dumps(fields)
@@ -173,8 +195,8 @@ class LineFrames(ItemFrames):
     def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
         return super().event(header, stored) + b"\n"
 
-    def state(self, listener: str, key: str, stored: StoredEvent) -> bytes:
-        return super().state(listener, key, stored) + b"\n"
+    def state(self, subject: str, key: str, stored: StoredEvent) -> bytes:
+        return super().state(subject, key, stored) + b"\n"
 
     def message(self, fields: dict[str, Any]) -> bytes:
         return super().message(fields) + b"\n"
@@ -190,7 +212,6 @@ def frames_for(subprotocol: str | None) -> Frames:
 
 
 def _about(header: EventHeader, stored: StoredEvent) -> str:
-    named = f'"listener":{header.listener},' if header.listener else ""
     matched = ""
     if header.registrations:
         matched = f'"registrations":[{",".join(map(str, header.registrations))}],'
@@ -198,7 +219,8 @@ def _about(header: EventHeader, stored: StoredEvent) -> str:
             matched += f'"bindings":{bindings_json(header.variables, stored.cursor)},'
     latest = f'"latest_version":"{header.latest_version}",' if header.latest_version else ""
     signed = f'"signature":"{stored.signature}",' if header.signature else ""
-    return f'{named}"prev":{header.prev},"liveness":"{header.liveness}",{signed}{latest}{matched}'
+    about = f'{header.subject}"prev":{header.prev},"liveness":"{header.liveness}",'
+    return f"{about}{signed}{latest}{matched}"
 
 
 def _text(text: str) -> str:

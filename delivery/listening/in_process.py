@@ -113,7 +113,7 @@ class _DeliveredFormat:
             header.variables or {},
         )
 
-    def state(self, listener: str, key: str, stored: log_types.StoredEvent) -> Delivered:
+    def state(self, subject: str, key: str, stored: log_types.StoredEvent) -> Delivered:
         raise NotImplementedError("A listener inside a process has no snapshot.")
 
     def message(self, fields: dict[str, Any]) -> Delivered:

@@ -73,6 +73,18 @@ class InterestWatches:
         self._send = send
         self._watches: dict[str, InterestWatch] = {}
 
+    async def handle(
+        self, principal: Principal, message: InterestMessage | Confirm | Forget
+    ) -> None:
+        """Handle a message about an interest. Raises what `start`, `confirm` and `forget` raise."""
+        match message:
+            case InterestMessage():
+                await self.start(principal, message)
+            case Confirm():
+                await self.confirm(message)
+            case Forget():
+                await self.forget(message)
+
     async def start(self, principal: Principal, message: InterestMessage) -> None:
         """Start a watch. Raises InterestExists, TooManyRequests, Forbidden, UnknownStream,
         InvalidField.

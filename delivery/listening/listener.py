@@ -12,20 +12,32 @@ import asyncio
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from time import monotonic
-from typing import Any
+from typing import Any, Self
 
+from delivery.listening import batch
 from delivery.listening.audit_trail import AuditTrail, new_listener
-from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits, frame_plain_events
+from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits
 from delivery.listening.catchup import PageMemory, PageReader, TimeSlices, page_bytes
 from delivery.listening.filtering import compile_filter
 from delivery.listening.frames import FrameFormat, T
-from delivery.listening.protocol import NOTHING_MATCHED, ListenerFilter, ListenerState, refusal
-from delivery.listening.registration_matcher import RegistrationMatcher, require_own
+from delivery.listening.protocol import (
+    NOTHING_MATCHED,
+    ListenerFilter,
+    ListenerState,
+    refusal,
+    resume_cursor,
+)
+from delivery.listening.registration_matcher import (
+    ListenerMatcher,
+    RegistrationMatcher,
+    RegistrationSet,
+    require_own,
+)
 from delivery.listening.request import ListenRequest
 from delivery.listening.services import ListenerServices
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
-from eventhub.base.errors import Gone
+from eventhub.base.errors import EventHubError, Gone
 from eventhub.base.fair_queue import HUB_WORK
 from eventhub.eventlog.keyed_state import KeyState, StatePage, read_state
 from eventhub.eventlog.log import Follower
@@ -56,7 +68,7 @@ class StreamListener:
         self._request = request
         self._follower: Follower
         self._hierarchy: ZoneHierarchy
-        self._matcher: RegistrationMatcher | None = None
+        self._matcher: ListenerMatcher | None = None
         self._interest = AsyncExitStack()
         self._following = AsyncExitStack()
         self._page: list[StoredEvent] = []
@@ -79,7 +91,7 @@ class StreamListener:
         principal: Principal,
         request: ListenRequest,
         state: ListenerState | None = None,
-    ) -> "StreamListener":
+    ) -> Self:
         """Start a listener of a client.
 
         `state` carries its name and window; its filter is set here. Raises Forbidden,
@@ -110,21 +122,22 @@ class StreamListener:
             raise
         return listener
 
-    async def _start(self, principal: Principal) -> None:
+    async def _select(self, principal: Principal) -> None:
+        """Set up the matcher of the registrations, or announce the filter as interest."""
         ids = self._request.registrations
         services, info = self._services, self.info
         if ids:
             await require_own(services.log, principal, ids, info.id)
-            matcher = RegistrationMatcher.open(
-                services.log, services.feed, ids, info.id, self._hierarchy
-            )
+            about = RegistrationSet(ids), info.id, self._hierarchy
+            matcher = RegistrationMatcher.open(services.log, services.feed, *about)
             self._matcher = await self._interest.enter_async_context(matcher)
-        else:
-            self._predicate = interest_text(self.state.filter.pairs, self.state.filter.tree)
-            present = services.closures.listeners.present(
-                info, principal.client_id, self._predicate
-            )
-            await self._interest.enter_async_context(present)
+            return
+        self._predicate = interest_text(self.state.filter.pairs, self.state.filter.tree)
+        present = services.closures.listeners.present(info, principal.client_id, self._predicate)
+        await self._interest.enter_async_context(present)
+
+    async def _start(self, principal: Principal) -> None:
+        await self._select(principal)
         if self._request.state == "always" and self._has_snapshot():
             await self._follow_snapshot()
             return
@@ -138,8 +151,7 @@ class StreamListener:
         new = new_listener(principal, self.info, self._request, self.state, self._predicate)
         if new is not None:
             new = new._replace(start=self._actual_start(new.start), after=self.cursor)
-            waits = not self._request.history
-            await self._trail.start(self._services.recorder, new, waits=waits)
+            await self._trail.start(self._services.recorder, new, waits=not self._request.history)
 
     def _actual_start(self, start: str) -> str:
         """Return the kind of its actual start, which may differ from the requested one."""
@@ -236,10 +248,11 @@ class StreamListener:
 
     async def _learn_types(self, page: Iterable[StoredEvent]) -> None:
         """Load the declared types of the events, if a filter may test them."""
-        if self._matcher is None and self.state.filter.tree is None:
-            return
-        through = None if self._matcher is None else self._services.feed.applied.sequence
-        await self._hierarchy.learn([stored.event for stored in page], through=through)
+        if self._matcher is not None:
+            through = self._services.feed.applied.sequence
+            await self._matcher.learn([stored.event for stored in page], through=through)
+        elif self.state.filter.tree is not None:
+            await self._hierarchy.learn([stored.event for stored in page])
 
     def _put(self, page: list[StoredEvent], *, read: bool) -> None:
         """Set the page to send. A page that was read is counted in PageMemory: above the bound, the
@@ -266,8 +279,8 @@ class StreamListener:
             self._keys = keys
             return True
         self._snapshot = None
-        cursor = self._follower.position.cursor
-        self._notices.append({"op": "state_end", **self.state.named, "cursor": cursor._asdict()})
+        cursor = self._follower.position.cursor._asdict()
+        self._notices.append({"op": "state_end", **self.state.subject.fields, "cursor": cursor})
         return True
 
     def next_frames(self, form: FrameFormat[T], size: BatchLimits = DEFAULT_LIMITS) -> list[T]:
@@ -278,13 +291,16 @@ class StreamListener:
         notices = len(frames)
         now_us = self._services.clock.now_us()
         if self._keys:
-            self._add_snapshot(form, size, frames, now_us)
+            run = self._keys, self._at, now_us
+            self._at = batch.frame_snapshot(self.state, form, run, size, frames)
+            if self._at == len(self._keys):
+                self._drop_page()
             return frames
         types = self._services.types.evolved(self.info.zone_id)
         state, page, at = self.state, self._page, self._at
         end = min(len(page), at + state.filter.events_per_slice)
         if state.filter.plain and state.window is None and not (self._matcher or types):
-            at = frame_plain_events(state, form, (page[at:end], at, now_us), size, frames)
+            at = batch.frame_plain_events(state, form, (page[at:end], at, now_us), size, frames)
         else:
             at = self._add_matching(form, (end, now_us), size, frames)
         if at > self._at:
@@ -322,20 +338,6 @@ class StreamListener:
                 written += len(stored.payload)
         return at
 
-    def _add_snapshot(
-        self, form: FrameFormat[T], size: BatchLimits, frames: list[T], now_us: int
-    ) -> None:
-        written = 0
-        end = min(len(self._keys), self._at + self.state.filter.events_per_slice)
-        while self._at < end and len(frames) < size.events_max and written < size.bytes_max:
-            _, key, stored = self._keys[self._at]
-            self._at += 1
-            if self.state.filter.matches(stored, now_us):
-                frames.append(form.state(self.state.name_json, key, stored))
-                written += len(stored.payload)
-        if self._at == len(self._keys):
-            self._drop_page()
-
     def _advance_page(self, at: int) -> None:
         """Advance in the page; read ahead from its middle, and drop it at its end."""
         page, self._at = self._page, at
@@ -367,7 +369,7 @@ class StreamListener:
     async def _pass_gap(self, error: Gone) -> None:
         """Report missing events and continue after them, if so requested; else raise the error."""
         self._drop_page()
-        resume = _resume_cursor(error)
+        resume = resume_cursor(error)
         if self._request.state != "never" and self._has_snapshot():
             await self._follow_snapshot()
             self._report_gap(error, "state", {})
@@ -378,8 +380,8 @@ class StreamListener:
             raise error
         self._trail.skip_gap(self._actual_start("gap"), self.cursor)
 
-    def _report_gap(self, error: Gone, then: str, more: dict[str, Any]) -> None:
-        self._notices.append({**refusal(error, self.state.name or None), "then": then, **more})
+    def _report_gap(self, error: EventHubError, then: str, more: dict[str, Any]) -> None:
+        self._notices.append({**refusal(error, self.state.subject), "then": then, **more})
 
     def _has_snapshot(self) -> bool:
         return self.info.keyed and not self._request.registrations
@@ -393,8 +395,3 @@ class StreamListener:
         """Return the messages to send before the next events."""
         notices, self._notices = self._notices, []
         return [form.message(message) for message in notices]
-
-
-def _resume_cursor(error: Gone) -> Cursor | None:
-    found = error.details.get("resume")
-    return None if found is None else Cursor(found["segment"], found["sequence"])

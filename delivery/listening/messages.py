@@ -25,12 +25,20 @@ ListenerName = Annotated[str, Meta(min_length=1, max_length=64)]
 StreamName = Annotated[
     str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=r"^[^\0]*$")
 ]
+SessionName = Annotated[str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX)]
+Sequences = Annotated[
+    list[Annotated[int, Meta(ge=0, le=2**63 - 1)]], Meta(max_length=limits.SESSION_WINDOW_MAX)
+]
 Registrations = Annotated[
     list[Annotated[int, Meta(ge=1, le=2**63 - 1)]],
     Meta(min_length=1, max_length=limits.LISTEN_REGISTRATIONS_MAX),
 ]
 _SEGMENT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+SequenceNumber = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+SequenceNumbers = Annotated[
+    list[SequenceNumber], Meta(min_length=1, max_length=limits.RESEND_SEQUENCES_MAX)
+]
 
 
 class StartIn(Struct, forbid_unknown_fields=True):
@@ -79,10 +87,72 @@ class Stop(Struct, tag_field="op", tag="stop", forbid_unknown_fields=True):
 
 
 class Ack(Struct, tag_field="op", tag="ack", forbid_unknown_fields=True):
-    """Acknowledges all events of a listener up to a sequence."""
+    """Acknowledges events of a listener, or of a stream of a session: all up to a sequence, and of
+    a session also single ones. With `id`, the answer follows when that is stored.
+    """
+
+    listener: ListenerName | None = None
+    session: SessionName | None = None
+    stream: StreamName | None = None
+    sequence: Position | None = None
+    sequences: Sequences | None = None
+    id: Annotated[str, Meta(max_length=64)] | None = None
+
+    def require_complete(self) -> None:
+        """Raise MissingField or UnknownField unless it has the fields of one of its two forms."""
+        if self.session is None:
+            required: tuple[str, ...] = ("listener", "sequence")
+            other: tuple[str, ...] = ("stream", "sequences", "id")
+        else:
+            required = ("stream",) if self.sequences is not None else ("stream", "sequence")
+            other = ("listener",)
+        for name in required:
+            if getattr(self, name) is None:
+                raise errors.MissingField(field=name)
+        for name in other:
+            if getattr(self, name) is not None:
+                raise errors.UnknownField(field=name)
+
+
+class Connect(Struct, tag_field="op", tag="connect", forbid_unknown_fields=True):
+    """Connects a consumer session of the client: its events are delivered over this socket."""
+
+    session: SessionName
+
+
+class Disconnect(Struct, tag_field="op", tag="disconnect", forbid_unknown_fields=True):
+    """Ends the delivery to a session over this socket."""
+
+    session: SessionName
+
+
+class Credit(Struct, tag_field="op", tag="credit", forbid_unknown_fields=True):
+    """Sets how many events of a session may be unacknowledged on this connection."""
+
+    session: SessionName
+    events: Annotated[int, Meta(ge=1, le=limits.SESSION_WINDOW_MAX)]
+
+
+class EmitMessage(Struct, tag_field="op", tag="emit", forbid_unknown_fields=True):
+    """Emits events into a stream, all or none; through a supplier session if it names one."""
+
+    stream: StreamName
+    events: msgspec.Raw
+    session: SessionName | None = None
+    id: Annotated[str, Meta(max_length=64)] = ""
+
+
+class ResendMessage(
+    Struct, tag_field="op", tag="resend", forbid_unknown_fields=True, rename={"start": "from"}
+):
+    """Requests events again that the listener lost: a range of sequences, both ends included, or
+    single ones.
+    """
 
     listener: ListenerName
-    sequence: Position
+    start: SequenceNumber | None = None
+    to: SequenceNumber | None = None
+    sequences: SequenceNumbers | None = None
 
 
 class InterestMessage(Struct, tag_field="op", tag="interest", forbid_unknown_fields=True):
@@ -123,7 +193,22 @@ class Pong(Struct, tag_field="op", tag="pong", forbid_unknown_fields=True):
     id: Annotated[str, Meta(max_length=64)] = ""
 
 
-Incoming = Hello | ListenMessage | Stop | Ack | InterestMessage | Confirm | Forget | Ping | Pong
+Incoming = (
+    Hello
+    | ListenMessage
+    | Stop
+    | Ack
+    | Connect
+    | Disconnect
+    | Credit
+    | EmitMessage
+    | ResendMessage
+    | InterestMessage
+    | Confirm
+    | Forget
+    | Ping
+    | Pong
+)
 _decoder = msgspec.json.Decoder(Incoming)
 
 
@@ -139,9 +224,14 @@ def parse_message(text: str | bytes) -> Incoming:
 
 
 def subject_of(message: Incoming) -> dict[str, str]:
-    """Return the listener or interest that a message names, as fields of the answer."""
-    names = {name: getattr(message, name, None) for name in ("listener", "interest")}
-    return {name: value for name, value in names.items() if value is not None}
+    """Return the listener, session or interest that a message names, and the id of one that has an
+    answer, as fields of the answer.
+    """
+    names = ["listener", "interest", "session"]
+    if isinstance(message, Ack | EmitMessage):
+        names += ["stream", "id"]
+    fields = {name: getattr(message, name, None) for name in names}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _refuse(error: Exception) -> NoReturn:

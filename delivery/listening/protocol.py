@@ -10,12 +10,23 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import orjson
-
-from delivery.listening.frames import EventHeader, FrameFormat, Liveness, T
+from delivery.listening.frames import (
+    NO_SUBJECT,
+    EventHeader,
+    FrameFormat,
+    FrameSubject,
+    Liveness,
+    T,
+)
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
-from eventhub.base.errors import EventHubError, ListenerExists, TooManyRequests, UnknownListener
+from eventhub.base.errors import (
+    EventHubError,
+    Gone,
+    ListenerExists,
+    TooManyRequests,
+    UnknownListener,
+)
 from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import ALL_MASK
 from eventhub.eventlog.read import Position
@@ -37,6 +48,7 @@ class ListenerFilter(NamedTuple):
     zone: str | None = None
     client: str | None = ""  # the recipient; None: an operator, who sees all events of the zone
     groups: frozenset[str] = frozenset()  # groups of the client
+    session: str = ""  # for delivery to a session of the client: its name
     tree: Node | None = None  # instead of pairs, in any language
     hierarchy: TypeHierarchy = no_supertypes  # for tests of types
     cost: int = 0  # of one evaluation of the tree, in units of evaluation_cost.py
@@ -68,7 +80,7 @@ class ListenerFilter(NamedTuple):
             return False
         if self.tree is not None and not holds(self.tree, event, self.hierarchy):
             return False
-        if self.client is not None and not may_see(event, self.client, self.groups):
+        if self.client is not None and not may_see(event, self.client, self.groups, self.session):
             return False
         if event.expires_at_us and event.expires_at_us <= now_us:
             metrics.EXPIRED.inc()
@@ -88,7 +100,7 @@ NOTHING_MATCHED = MatchedRegistrations()
 
 class ListenerState:
     """The state of one listener: its filter and the last sequence reported. A listener without a
-    name is the only one of its connection.
+    name is the only one of its connection, or serves a session.
     """
 
     __slots__ = (
@@ -97,22 +109,31 @@ class ListenerState:
         "last_reported",
         "missed",
         "name",
-        "name_json",
+        "registrations",
         "signature",
         "started_head",
         "stream",
+        "subject",
+        "subject_json",
         "window",
     )
 
     def __init__(
-        self, name: str, stream: str, filter: ListenerFilter, window: int | None = None
+        self,
+        name: str,
+        stream: str,
+        filter: ListenerFilter,
+        window: int | None = None,
+        session: str = "",
     ) -> None:
         self.name = name
-        self.name_json = orjson.dumps(name).decode() if name else ""
         self.stream = stream
+        self.subject = FrameSubject("", session, stream) if session else FrameSubject(name)
+        self.subject_json = self.subject.json
         self.missed: Liveness = "recovery"  # liveness of events from before the start
         self.filter = filter
         self.window = window
+        self.registrations: Sequence[int] = ()  # those that it names instead of a filter
         self.signature = False  # whether frames have the signatures of events
         self.last_reported = 0  # the last sequence reported to the reader
         self.started_head = 0  # events above it were appended after the start
@@ -129,16 +150,11 @@ class ListenerState:
         self.started_head = position.head
         return {
             "op": "listening",
-            **self.named,
+            **self.subject.fields,
             "stream": self.stream,
             "cursor": position.cursor._asdict(),
             "head": position.head,
         }
-
-    @property
-    def named(self) -> dict[str, str]:
-        """The field `listener` of its messages."""
-        return {"listener": self.name} if self.name else {}
 
     def event(
         self,
@@ -146,14 +162,18 @@ class ListenerState:
         form: FrameFormat[T],
         matched: MatchedRegistrations = NOTHING_MATCHED,
         latest: str = "",
+        disorder: str = "",
     ) -> T:
         """Return the frame of a matching event. It names the registrations that matched, the
-        variables that they bind, and the latest version of the event's type if that is newer
-        (FOX-20).
+        variables that they bind, the latest version of the event's type if that is newer (FOX-20),
+        and why it is out of a session's order, if it is.
         """
         liveness = "live" if stored.sequence > self.started_head else self.missed
         last, (ids, variables) = self.last_reported, matched
-        header = EventHeader(self.name_json, last, liveness, ids, latest, self.signature, variables)
+        subject = self.subject_json
+        if disorder:
+            subject = f'{subject}"out_of_order":"{disorder}",'
+        header = EventHeader(subject, last, liveness, ids, latest, self.signature, variables)
         frame = form.event(header, stored)
         self.last_reported = stored.sequence
         if self.window is not None:
@@ -214,10 +234,17 @@ def hello(*, client: str, zone: str) -> dict[str, Any]:
         "zone": zone,
         "ping_s": limits.PING_INTERVAL_S,
         "listeners_max": limits.LISTENERS_PER_SOCKET_MAX,
+        "sessions_max": limits.SESSIONS_PER_SOCKET_MAX,
     }
 
 
-def refusal(error: EventHubError, listener: str | None = None) -> dict[str, Any]:
+def resume_cursor(error: Gone) -> Cursor | None:
+    """Return the cursor after missing events, from which a reader can continue; None if unknown."""
+    found = error.details.get("resume")
+    return None if found is None else Cursor(found["segment"], found["sequence"])
+
+
+def refusal(error: EventHubError, subject: FrameSubject = NO_SUBJECT) -> dict[str, Any]:
     """Return an error as a message.
 
     `gap` and `segment_mismatch` have message types of their own, because they are answers.
@@ -227,7 +254,4 @@ def refusal(error: EventHubError, listener: str | None = None) -> dict[str, Any]
     if error.code in ("gap", "segment_mismatch"):
         metrics.GAPS.labels(code=error.code).inc()
         op = error.code
-    message = {"op": op, **error.problem()}
-    if listener is not None:
-        message["listener"] = listener
-    return message
+    return {"op": op, **error.problem(), **subject.fields}

@@ -1,5 +1,5 @@
 """The pump of one websocket: one task moves events from the log to the socket and serves its
-listeners in rounds. Plain module.
+listeners and sessions in rounds. Plain module.
 
 The outbox is the socket's own buffer: the next frame is built when the last one was taken. So a
 slow reader costs one buffer and delays no other; one that takes nothing for too long is
@@ -8,10 +8,11 @@ disconnected with a message to resume (reader_monitor.py).
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import Any, NamedTuple
 
 from delivery.listening import messages
-from delivery.listening.frames import Frame, FrameFormat
+from delivery.listening.frames import Frame, FrameFormat, FrameSubject
 from delivery.listening.interest_watch import InterestWatches
 from delivery.listening.listener import StreamListener
 from delivery.listening.protocol import (
@@ -22,7 +23,11 @@ from delivery.listening.protocol import (
     refusal,
 )
 from delivery.listening.reader import Reader
+from delivery.listening.resend import Resending, requested_ranges
 from delivery.listening.services import ListenerServices
+from delivery.listening.socket_emits import SocketEmits
+from delivery.sessions.delivery import SessionDelivery
+from delivery.sessions.socket_sessions import SocketSessions
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
@@ -37,27 +42,40 @@ class SocketWriter(NamedTuple):
     send: SendFrames
 
 
+class SocketServices(NamedTuple):
+    """The services of a process that its sockets use."""
+
+    listening: ListenerServices
+    sessions: SessionDelivery
+    emits: SocketEmits
+
+
 class SocketPump(Reader):
-    """The listeners of one socket.
+    """The listeners and sessions of one socket.
 
     `run` is one task; `handle` is called by the socket's reader for each message.
     """
 
     def __init__(
         self,
-        services: ListenerServices,
+        services: SocketServices,
         writer: SocketWriter,
         credential: str,
         principal: Principal,
     ) -> None:
-        super().__init__(services.authorizer, services.clock, credential, principal)
-        self._services = services
-        self._form: FrameFormat[Frame] = writer.form
+        listening = services.listening
+        super().__init__(listening.authorizer, listening.clock, credential, principal)
+        self._services = listening
+        self._emits = services.emits
+        self.form: FrameFormat[Frame] = writer.form
         self._send_frames = writer.send
         self.socket = SocketListeners()
         self._pings = 0
-        self._listeners: dict[str, StreamListener] = {}
-        self._watches = InterestWatches(services.authorizer, services.closures, self._send_message)
+        self._listeners: dict[FrameSubject, StreamListener] = {}  # of sessions, too
+        self._sessions = SocketSessions(services.sessions, listening, self)
+        self._watches = InterestWatches(
+            listening.authorizer, listening.closures, self._send_message
+        )
 
     async def run(self) -> None:
         """Serve until cancelled. Raises Unauthenticated when the credential is no longer valid."""
@@ -75,10 +93,11 @@ class SocketPump(Reader):
             self._authorizer.wakers.discard(self.waker)
 
     async def close(self) -> None:
-        """End all listeners and watches."""
+        """End all listeners, sessions and watches."""
         await self._watches.close()
-        for name in list(self._listeners):
-            await self._end(name, self.end_reason)
+        await self._sessions.close()
+        for listener in list(self._listeners.values()):
+            await self.end(listener, self.end_reason)
 
     async def handle(self, text: str | bytes) -> None:
         """Handle one message of the client. Errors are answered, and the socket stays open."""
@@ -86,51 +105,94 @@ class SocketPump(Reader):
         try:
             message = messages.parse_message(text)
             subject = messages.subject_of(message)
-            if isinstance(message, messages.ListenMessage):
-                await self._start(message)
-            elif isinstance(message, messages.Stop):
-                await self._stop(message.listener)
-            elif isinstance(message, messages.Ack):
-                self.socket.find(message.listener).acknowledge(message.sequence)
-                self.waker.set()
-            elif isinstance(message, messages.Ping):
-                await self._send_message({"op": "pong", "id": message.id})
-            elif isinstance(message, messages.InterestMessage):
-                await self._watches.start(self.principal, message)
-            elif isinstance(message, messages.Confirm):
-                await self._watches.confirm(message)
-            elif isinstance(message, messages.Forget):
-                await self._watches.forget(message)
+            await self._handle(message)
         except EventHubError as error:
             await self._send_message({**refusal(error), **subject})
+
+    async def _handle(self, message: messages.Incoming) -> None:
+        match message:
+            case messages.ListenMessage():
+                await self._start(message)
+            case messages.Stop():
+                await self._stop(message.listener)
+            case messages.Ack():
+                self._acknowledge(message)
+            case messages.ResendMessage():
+                await self._resend(message)
+            case messages.EmitMessage():
+                await self._send_message(await self._emits.emit(self.principal, message))
+            case messages.Ping():
+                await self._send_message({"op": "pong", "id": message.id})
+            case messages.Connect() | messages.Disconnect() | messages.Credit():
+                await self._sessions.handle(message)
+            case messages.InterestMessage() | messages.Confirm() | messages.Forget():
+                await self._watches.handle(self.principal, message)
+
+    def _acknowledge(self, message: messages.Ack) -> None:
+        message.require_complete()
+        if message.session is not None:
+            self._sessions.acknowledge(message)
+        elif message.listener is not None and message.sequence is not None:
+            self.socket.find(message.listener).acknowledge(message.sequence)
+        self.waker.set()
 
     async def _start(self, message: messages.ListenMessage) -> None:
         self.socket.require_new(message.listener)
         request = messages.request_of(message)
         state = ListenerState(message.listener, message.stream, ListenerFilter(), message.window)
+        state.registrations = request.registrations
         listener = await StreamListener.open(self._services, self.principal, request, state)
         try:
             self.socket.require_affordable(state.filter)
-            notices = listener.notices(self._form)
-            await self._send([*notices, self._form.message(listener.mark_started())])
+            notices = listener.notices(self.form)
+            await self.send([*notices, self.form.message(listener.mark_started())])
         except BaseException:
             await listener.close()
             raise
-        self._listeners[message.listener] = listener
         self.socket.listeners[message.listener] = state
-        listener.watch(self.waker)
+        self.add(listener)
         self.waker.set()
 
+    async def _resend(self, message: messages.ResendMessage) -> None:
+        """Send events again, then a message with their number and the ranges that are missing."""
+        state = self.socket.find(message.listener)
+        ranges = requested_ranges(message, state.last_reported)
+        listener = self._listeners[state.subject]
+        principal = await self._authorizer.authenticate(self._credential)
+        await listener.authenticate(principal)
+        resending = Resending(self._services, principal, listener)
+        events = 0
+        missing: list[dict[str, int]] = []
+        async with aclosing(resending.run(ranges, self.form)) as parts:
+            async for frames, gone in parts:
+                if self._listeners.get(state.subject) is not listener:
+                    return  # stopped meanwhile
+                events += len(frames)
+                if gone is not None:
+                    missing.append(gone._asdict())
+                if frames:
+                    metrics.SENT.add(len(frames), sum(map(len, frames)))
+                    await self.send([*frames])
+        metrics.RESENT.inc(events)
+        answer = {"op": "resent", "listener": message.listener, "events": events}
+        await self._send_message({**answer, "missing": missing})
+
     async def _stop(self, name: str) -> None:
-        self.socket.find(name)
-        cursor = self._listeners[name].cursor
-        await self._end(name, "stopped")
+        listener = self._listeners[self.socket.find(name).subject]
+        cursor = listener.cursor
+        await self.end(listener, "stopped")
         await self._send_message({"op": "stopped", "listener": name, "cursor": cursor._asdict()})
 
-    async def _end(self, name: str, reason: str) -> None:
-        listener = self._listeners.pop(name)
+    def add(self, listener: StreamListener) -> None:
+        """Serve a listener from now on."""
+        self._listeners[listener.state.subject] = listener
+        listener.watch(self.waker)
+
+    async def end(self, listener: StreamListener, reason: str) -> None:
+        """End a listener, and serve it no more."""
+        self._listeners.pop(listener.state.subject, None)
         listener.end_reason = reason
-        del self.socket.listeners[name]
+        self.socket.listeners.pop(listener.state.name, None)
         listener.unwatch()
         for other in self._listeners.values():
             other.watch(self.waker)  # it may be on the same stream
@@ -164,10 +226,10 @@ class SocketPump(Reader):
 
     async def _refuse(self, listener: StreamListener, error: EventHubError) -> None:
         """End a listener with an error, unless the client stopped it meanwhile."""
-        name = listener.state.name
-        if self._listeners.get(name) is listener:
-            await self._end(name, error.code)
-            await self._send_message(refusal(error, name))
+        subject = listener.state.subject
+        if self._listeners.get(subject) is listener:
+            await self.end(listener, error.code)
+            await self._send_message(refusal(error, subject))
 
     async def _serve_all(self) -> bool:
         """Serve each listener once; return False if there was nothing to do."""
@@ -183,12 +245,22 @@ class SocketPump(Reader):
                 busy = True
             except EventHubError as error:
                 await self._refuse(listener, error)
+        if await self._serve_sessions():
+            busy = True
         if self._pings != self.pings_due:
             self._pings = self.pings_due
             await self._ping()
         if busy:
             await asyncio.sleep(0)  # let others run
         return busy
+
+    async def _serve_sessions(self) -> bool:
+        """Serve each session once; return False if there was nothing to do."""
+        try:
+            return await self._sessions.serve()
+        except DatabaseUnavailable:
+            await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+            return True
 
     async def _serve(self, listener: StreamListener) -> bool:
         """Send the pending frames of one listener in one write; return False if there are none. The
@@ -198,31 +270,36 @@ class SocketPump(Reader):
             return False
         if not await listener.fill():
             return False
-        if self._listeners.get(listener.state.name) is not listener or self.changed():
+        if self._listeners.get(listener.state.subject) is not listener or self.changed():
             return True  # stopped, or grants changed, during an await
-        frames = listener.next_frames(self._form)
+        frames = listener.next_frames(self.form)
         if frames:
             metrics.SENT.add(len(frames), sum(map(len, frames)))
-            await self._send(frames)
+            await self.send(frames)
         return True
 
     async def _ping(self) -> None:
         """Send the position of each listener, so that the cursor of a filtered one advances."""
         positions = {}
-        for name, listener in self._listeners.items():
+        for name, listener in self._named():
             position = listener.state.position(listener.cursor)
             if position is not None:
                 positions[name] = position
         await self._send_message({"op": "ping", "positions": positions})
 
     def resume_message(self) -> Frame:
-        cursors = {name: one.cursor._asdict() for name, one in self._listeners.items()}
-        return self._form.message({"op": "resume", "reason": "slow_reader", "sent": cursors})
+        cursors = {name: one.cursor._asdict() for name, one in self._named()}
+        return self.form.message({"op": "resume", "reason": "slow_reader", "sent": cursors})
+
+    def _named(self) -> list[tuple[str, StreamListener]]:
+        """Return the listeners by name; those of sessions have none."""
+        return [(one.listener, it) for one, it in self._listeners.items() if one.listener]
 
     async def _send_message(self, fields: dict[str, Any]) -> None:
-        await self._send([self._form.message(fields)])
+        await self.send([self.form.message(fields)])
 
-    async def _send(self, frames: list[Frame]) -> None:
+    async def send(self, frames: list[Frame]) -> None:
+        """Send frames, and wait until the socket has taken them."""
         self.sending = True
         try:
             await self._send_frames(frames)

@@ -1,33 +1,60 @@
-"""The matcher of one listener that names registrations: which of them an event matches, exact to
-the sequence. They are a few of one client, so a change of one reads all of them again; unchanged
-versions stay in the matcher. Plain module.
+"""The matcher of some registrations in one stream, those that a listener names or those of a
+session: which of them an event matches, exact to the sequence. They are a few of one client, so a
+change of one reads all of them again; unchanged versions stay in the matcher. Plain module.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
+from typing import NamedTuple, Protocol
 
 from delivery.listening.protocol import MatchedRegistrations
 from eventhub.access.principal import Principal
 from eventhub.base.event_loop import run_in_slices
+from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import StoredEvent
 from eventhub.postgresql.connections import reading
+from eventhub.types.registry import ZoneHierarchy
 from registrations.catalog import (
+    SessionOwner,
     compiled,
     live_registrations,
+    registrations_of_session,
     strategy_of,
     suspensions_of,
     versions_of_registrations,
 )
 from registrations.errors import UnknownRegistration
-from registrations.feed import CatalogChange, Feed
-from registrations.filters.evaluate import TypeHierarchy, no_supertypes
+from registrations.feed import CatalogChange, Feed, Listener
+from registrations.filters.evaluate import no_supertypes
 from registrations.filters.report import ReportTemplate, merged_report, stored_report
 from registrations.matching.metrics import ReportedWork
 from registrations.matching.strategies import AUTO, StreamStrategy
 from registrations.matching.versions import StreamVersion, SuspensionSpan
 
 _METRICS_STREAM = "listeners"  # label `stream` of the metrics, for all listeners
+
+
+class ListenerMatcher(Protocol):
+    """The part of a matcher that a listener uses: RegistrationMatcher, or those of a session."""
+
+    async def catch_up(self, after: int) -> None: ...
+    async def learn(self, events: Sequence[Event], *, through: int) -> None: ...
+    def matching(self, stored: StoredEvent) -> MatchedRegistrations: ...
+    def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent: ...
+
+
+class RegistrationSet(NamedTuple):
+    """Registrations by id, or all of a session or session group."""
+
+    ids: tuple[int, ...] = ()
+    owner: SessionOwner | None = None
+
+    def subscription(self, feed: Feed, listener: Listener) -> AbstractContextManager[None]:
+        """Notify a listener of their changes, until the end of the block."""
+        if self.owner is not None:
+            return feed.owner_subscription(self.owner, listener)
+        return feed.subscription(self.ids, listener)
 
 
 class RegistrationMatcher:
@@ -39,24 +66,25 @@ class RegistrationMatcher:
         self,
         hub_log: Log,
         feed: Feed,
-        ids: Sequence[int],
+        registrations: RegistrationSet,
         stream_id: int,
-        hierarchy: TypeHierarchy = no_supertypes,
+        hierarchy: ZoneHierarchy | None = None,
     ) -> None:
         self._log = hub_log
         self._feed = feed
-        self._ids = frozenset(ids)
+        self._registrations = registrations
         self._stream_id = stream_id
         self._hierarchy = hierarchy
         self._versions: dict[int, StreamVersion] = {}
         self._reporting: dict[int, list[StreamVersion]] = {}  # with a report, by registration
         self._binds = False  # whether a filter binds a variable
         self._suspensions: dict[int, tuple[SuspensionSpan, ...]] = {}  # by group
-        self._matcher = StreamStrategy(AUTO, self._hierarchy).new()
+        self._matcher = StreamStrategy(AUTO, hierarchy or no_supertypes).new()
         self._matched: set[int] = set()  # ids of versions in the matcher
         self._work = ReportedWork(AUTO)
         self._stale = True
         self._loading = False
+        self._after = 0  # versions that can apply to an event after it are loaded
 
     @classmethod
     @asynccontextmanager
@@ -64,17 +92,17 @@ class RegistrationMatcher:
         cls,
         hub_log: Log,
         feed: Feed,
-        ids: Sequence[int],
+        registrations: RegistrationSet,
         stream_id: int,
-        hierarchy: TypeHierarchy = no_supertypes,
+        hierarchy: ZoneHierarchy | None = None,
     ) -> AsyncIterator["RegistrationMatcher"]:
         """Keep a matcher current until the block ends. `hierarchy` has the types of the events that
         `matching` gets.
         """
-        matcher = cls(hub_log, feed, ids, stream_id, hierarchy)
+        matcher = cls(hub_log, feed, registrations, stream_id, hierarchy)
         feed.policy_listeners.add(matcher._policy_changed)
         try:
-            with feed.subscription(ids, matcher._catalog_changed):
+            with registrations.subscription(feed, matcher._catalog_changed):
                 yield matcher
         finally:
             feed.policy_listeners.discard(matcher._policy_changed)
@@ -86,11 +114,26 @@ class RegistrationMatcher:
         Raises DatabaseUnavailable, and UnknownRegistration when all registrations ended before.
         """
         await self._feed.confirm()
-        if self._stale:
-            await self._load(after)
+        await self.apply(after)
         ends = [version.until for version in self._versions.values()]
         if all(end is not None and end <= after for end in ends):
             raise UnknownRegistration("The registrations of this listener have ended.")
+
+    async def apply(self, after: int) -> None:
+        """Apply the changes that the feed has reported, for events after a sequence. Raises
+        DatabaseUnavailable.
+        """
+        if not self.is_current(after):
+            await self._load(after)
+
+    def is_current(self, after: int) -> bool:
+        """Return whether `apply` has nothing to do."""
+        return not self._stale and after >= self._after
+
+    async def learn(self, events: Sequence[Event], *, through: int) -> None:
+        """Load the declared types of events (ZoneHierarchy.learn). Raises DatabaseUnavailable."""
+        if self._hierarchy is not None:
+            await self._hierarchy.learn(events, through=through)
 
     def matching(self, stored: StoredEvent) -> MatchedRegistrations:
         """Return the registrations that the event matches, and the variables that they bind. The
@@ -110,8 +153,13 @@ class RegistrationMatcher:
         """
         if not self._reporting:
             return stored
-        report = merged_report(self._report(id, stored.sequence) for id in registrations)
-        return stored if report is None else stored.derived(report.derive(stored.event))
+        return reported(stored, self.reports(stored, registrations))
+
+    def reports(
+        self, stored: StoredEvent, registrations: Sequence[int]
+    ) -> list[ReportTemplate | None]:
+        """Return the report of each of these registrations for an event; None: the whole event."""
+        return [self._report(id, stored.sequence) for id in registrations]
 
     def _report(self, registration: int, sequence: int) -> ReportTemplate | None:
         for version in self._reporting.get(registration, ()):
@@ -137,7 +185,7 @@ class RegistrationMatcher:
         """Switch to an empty matcher of another strategy."""
         self._publish_work()
         self._matcher, self._work = (
-            StreamStrategy(strategy, self._hierarchy).new(),
+            StreamStrategy(strategy, self._hierarchy or no_supertypes).new(),
             ReportedWork(strategy),
         )
         self._matched = set()
@@ -172,10 +220,11 @@ class RegistrationMatcher:
             self._loading = False
 
     async def _build(self, after: int) -> None:
+        ids, owner = self._registrations
         async with reading(self._log.pool) as connection:
-            written = await versions_of_registrations(
-                connection, list(self._ids), self._stream_id, after
-            )
+            if owner is not None:
+                ids = tuple(await registrations_of_session(connection, owner))
+            written = await versions_of_registrations(connection, ids, self._stream_id, after)
             groups = (one.group for one in written)
             suspensions = await suspensions_of(connection, groups, self._stream_id, after)
             strategy = await strategy_of(connection, self._stream_id)
@@ -184,12 +233,18 @@ class RegistrationMatcher:
             self._switch(strategy)
         by_id = {version.id: version for version in versions}
         await run_in_slices(self._update(by_id))
-        self._suspensions, self._versions = suspensions, by_id
+        self._suspensions, self._versions, self._after = suspensions, by_id, after
         self._binds = any(version.variable is not None for version in versions)
         self._reporting = {}
         for version in versions:
             if version.report is not None:
                 self._reporting.setdefault(version.registration, []).append(version)
+
+
+def reported(stored: StoredEvent, reports: Iterable[ReportTemplate | None]) -> StoredEvent:
+    """Return the event that these reports derive together; the event itself if one is whole."""
+    report = merged_report(reports)
+    return stored if report is None else stored.derived(report.derive(stored.event))
 
 
 async def require_own(

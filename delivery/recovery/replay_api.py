@@ -16,6 +16,7 @@ from delivery.recovery.serializers import (
     ReplayRequestSerializer,
     ReplaySerializer,
 )
+from eventhub.access.roles import VIEWER
 from eventhub.api.pagination import micros
 from eventhub.api.resource import ResourceView, operation
 from eventhub.api.serializers import EmptySerializer
@@ -95,6 +96,7 @@ class ReplayPreview(Replays):
         body=ReplayRequestSerializer,
         response=PreviewSerializer,
         status=200,
+        role=VIEWER,
     )
     def perform_create(self, body: dict[str, Any]) -> Any:
         endpoint, request, options = self.asked(body)
@@ -132,6 +134,7 @@ class RecoveryPreview(Recovery):
         body=RecoverRequestSerializer,
         response=PreviewSerializer,
         status=200,
+        role=VIEWER,
     )
     def perform_create(self, body: dict[str, Any]) -> Any:
         return replays.preview_replay(

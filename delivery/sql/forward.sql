@@ -117,7 +117,7 @@ UPDATE forwarding f
 
 -- name: write_gap
 -- Moves the checkpoint past removed events. Every endpoint with a registration that was in force for some of them, and whose
--- group was not suspended for all of them, gets a gap notice at the position before the first event still available.
+-- group, or its parent, was not suspended for all of them, gets a gap notice at the position before the first event still available.
 WITH held AS MATERIALIZED (
     SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
@@ -134,10 +134,11 @@ WITH held AS MATERIALIZED (
       LEFT JOIN barriers u ON u.id = v.until_barrier
      WHERE f.sequences[array_position(f.streams, h.stream_id)] < %(sequence)s
        AND (u.id IS NULL OR u.sequences[array_position(u.streams, h.stream_id)] >= %(first)s)
-       AND NOT EXISTS (SELECT FROM suspensions x
+       AND NOT EXISTS (SELECT FROM registration_groups g
+                         JOIN suspensions x ON x.group_id IN (g.id, g.parent_id)
                          JOIN barriers xf ON xf.id = x.from_barrier
                          LEFT JOIN barriers xu ON xu.id = x.until_barrier
-                        WHERE x.group_id = v.group_id
+                        WHERE g.id = v.group_id
                           AND COALESCE(xf.sequences[array_position(xf.streams, h.stream_id)], 0) < %(first)s
                           AND (xu.id IS NULL OR
                                xu.sequences[array_position(xu.streams, h.stream_id)] >= %(sequence)s))
@@ -240,7 +241,8 @@ SELECT count(*) < cardinality(%(barriers)s::bigint[]) AS may_be_purged
   FROM barriers WHERE id = ANY (%(barriers)s) AND created_at > now() - make_interval(secs => %(retained_s)s)
 
 -- name: streams_of_barriers
--- The streams that the changes of some barriers concern, with these barriers and the groups suspended or resumed there.
+-- The streams that the changes of some barriers concern, with these barriers and the groups suspended or resumed there, also
+-- with their parents.
 WITH changed AS (
     SELECT s.stream_id, b.id
       FROM barriers b, unnest(b.streams) AS s (stream_id)
@@ -249,10 +251,14 @@ WITH changed AS (
     SELECT from_barrier AS id, group_id FROM suspensions WHERE from_barrier = ANY (%(barriers)s)
     UNION
     SELECT until_barrier, group_id FROM suspensions WHERE until_barrier = ANY (%(barriers)s)
+), concerned AS (
+    SELECT id, group_id FROM suspended
+    UNION
+    SELECT s.id, g.id FROM suspended s JOIN registration_groups g ON g.parent_id = s.group_id
 )
 SELECT c.stream_id, array_agg(DISTINCT c.id) AS barriers,
        COALESCE(array_agg(DISTINCT p.group_id) FILTER (WHERE p.group_id IS NOT NULL), '{}') AS groups
-  FROM changed c LEFT JOIN suspended p USING (id)
+  FROM changed c LEFT JOIN concerned p USING (id)
  GROUP BY c.stream_id
 
 -- name: segments

@@ -1,10 +1,22 @@
 -- The events that deliveries still need, and the deliveries that outlive their events.
 
 -- name: needed
--- The lowest sequence of each stream that is not forwarded yet, or whose fan-out is not fully written.
+-- The lowest sequence of each stream that is not forwarded yet, whose fan-out is not fully written, or that a reliable session
+-- has not acknowledged. A session counts while it has registrations of the stream, and for 7 days after it was connected or
+-- acknowledged something: an abandoned one must not fill the disk.
 SELECT stream_id, min(sequence) AS sequence
   FROM (SELECT stream_id, sequence + 1 AS sequence FROM forwarding
-        UNION ALL SELECT stream_id, sequence FROM fanouts) AS n
+        UNION ALL SELECT stream_id, sequence FROM fanouts
+        UNION ALL
+        SELECT c.stream_id, c.sequence + 1
+          FROM session_cursors c
+          JOIN sessions s ON s.id = c.session_id AND s.deleted_at IS NULL
+          LEFT JOIN session_groups m ON m.id = s.group_id
+         WHERE COALESCE(m.quality, s.quality) = 'reliable'
+           AND GREATEST(c.saved_at, s.attached_at) > now() - interval '7 days'
+           AND EXISTS (SELECT FROM registration_groups g
+                         JOIN group_streams r ON r.group_id = g.id AND r.stream_id = c.stream_id AND r.registrations > 0
+                        WHERE g.session_id = s.id OR g.session_group_id = s.group_id)) AS n
  GROUP BY stream_id
 
 -- name: copy_events

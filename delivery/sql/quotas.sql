@@ -20,6 +20,9 @@ SELECT t.zone_id, t.client_id, t.kind, (
        WHEN 'endpoints' THEN
             (SELECT count(*) FROM endpoints e
               WHERE e.zone_id = t.zone_id AND t.client_id IN (0, e.client_id) AND e.deleted_at IS NULL)
+       WHEN 'timers' THEN
+            (SELECT COALESCE(sum(n.timers), 0) FROM timer_counts n
+              WHERE n.zone_id = t.zone_id AND t.client_id IN (0, n.client_id))
        WHEN 'backlog_events' THEN
             (SELECT COALESCE(sum(b.events), 0) FROM backlog_counts b
               WHERE b.zone_id = t.zone_id AND t.client_id IN (0, b.client_id))

@@ -43,7 +43,7 @@ SELECT id FROM clients WHERE id = %s FOR UPDATE
 UPDATE clients SET deleted_at = now() WHERE id = %s AND deleted_at IS NULL
 
 -- name: erase
--- Definitions, applications, replay runs, and the positions of changes. The rows of the zone and its clients remain, because records name them.
+-- Definitions, applications, sessions, connected clients, timers, replay runs, and the positions of changes. The rows of the zone and its clients remain, because records name them.
 WITH types AS (
     DELETE FROM event_types WHERE zone_id = %(id)s
 ), channels AS (
@@ -54,6 +54,16 @@ WITH types AS (
     DELETE FROM application_groups WHERE zone_id = %(id)s
 ), applications AS (
     DELETE FROM applications WHERE zone_id = %(id)s
+), sessions AS (
+    DELETE FROM sessions WHERE zone_id = %(id)s
+), session_groups AS (
+    DELETE FROM session_groups WHERE zone_id = %(id)s
+), timers AS (
+    DELETE FROM timers WHERE zone_id = %(id)s
+), timer_counts AS (
+    DELETE FROM timer_counts WHERE zone_id = %(id)s
+), presences AS (
+    DELETE FROM client_presences WHERE zone_id = %(id)s
 ), quotas AS (
     DELETE FROM quotas WHERE zone_id = %(id)s
 ), buckets AS (

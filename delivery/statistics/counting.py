@@ -6,6 +6,7 @@ counts of its last second: these figures serve operators, the deliveries and the
 record.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -81,8 +82,9 @@ class AttemptCounter:
         return counts
 
     async def write(self, connection: Connection) -> None:
-        """Add the counts to the present minute and hour; what cannot be written is kept. Raises
-        psycopg's errors.
+        """Add the counts to the present minute and hour; what cannot be written is kept. A worker
+        that is stopped meanwhile waits for the answer: a write that was interrupted may have been
+        committed, and would be counted twice. Raises psycopg's errors.
         """
         counted = self._counts
         values: dict[str, Any] = {"endpoints": int8_array([*counted])}
@@ -91,7 +93,13 @@ class AttemptCounter:
         for name in ("durations", "latencies"):
             histograms = [_array_text(getattr(each, name)) for each in counted.values()]
             values[name] = text_array(histograms)
-        await connection.execute(SQL["add"], values)
+        adding = asyncio.ensure_future(connection.execute(SQL["add"], values))
+        try:
+            await asyncio.shield(adding)
+        except asyncio.CancelledError:
+            await adding
+            self._counts = {}
+            raise
         self._counts = {}
 
 

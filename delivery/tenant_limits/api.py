@@ -42,6 +42,7 @@ class ClientLimitsSerializer(Serializer):
     )
     registrations = LimitSerializer()
     endpoints = LimitSerializer()
+    timers = LimitSerializer()
     backlog_events = LimitSerializer(help_text="Pending deliveries.")
     backlog_bytes = LimitSerializer(
         help_text="Bytes of pending deliveries, including their events."
@@ -74,6 +75,7 @@ class QuotasSerializer(Serializer):
     events_per_s = _quota(limits.EMIT_RATE_MAX)
     registrations = _quota(limits.REGISTRATIONS_PER_CLIENT_MAX * limits.CLIENTS_PER_ZONE_MAX)
     endpoints = _quota(limits.ENDPOINTS_PER_CLIENT_MAX * limits.CLIENTS_PER_ZONE_MAX)
+    timers = _quota(limits.TIMERS_PER_CLIENT_MAX * limits.CLIENTS_PER_ZONE_MAX)
     sockets = _quota(limits.SOCKETS_QUOTA_MAX)
     backlog_events = _quota(limits.BACKLOG_EVENTS_MAX)
     backlog_bytes = _quota(limits.RETAIN_BYTES_MAX, least=limits.BACKLOG_BYTES_MIN)

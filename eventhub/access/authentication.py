@@ -14,8 +14,10 @@ from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.request import Request
 
+from eventhub.access.addresses import require_allowed
 from eventhub.access.credential_queries import FIND_BY_DIGEST, principal_of
 from eventhub.access.keys import digest_of, is_key
+from eventhub.access.operators import role_of
 from eventhub.access.principal import Principal
 from eventhub.base import caller
 from eventhub.base.errors import CsrfFailed, InvalidCredentials
@@ -41,6 +43,7 @@ class KeyAuthentication(BaseAuthentication):
         if row is None:
             raise InvalidCredentials
         principal = principal_of(row)
+        require_allowed(principal.networks)
         principal.identify()
         return principal, principal
 
@@ -49,13 +52,18 @@ class KeyAuthentication(BaseAuthentication):
 
 
 class OperatorAuthentication(SessionAuthentication):
-    """Authentication by the Django login of a staff user; every write needs the CSRF token."""
+    """Authentication by the Django login of an operator, who has a role now; every write needs the
+    CSRF token. request.user is the user, with its `role`.
+    """
 
     def authenticate(self, request: Request) -> tuple[Any, None] | None:
         cookie = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
         # a quoted cookie may contain NUL, which PostgreSQL refuses
         found = super().authenticate(request) if SESSION_KEY.fullmatch(cookie) else None
-        if found is None or not found[0].is_staff:
+        if found is None:
+            return None
+        found[0].role = role_of(found[0])
+        if not found[0].role:
             return None
         caller.identify("operator", operator=found[0].get_username())
         return found

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, LiteralString, NamedTuple, TypeVar
 
+from eventhub.access.addresses import require_allowed
 from eventhub.access.credential_queries import (
     FIND_BY_DIGEST,
     FIND_BY_PUBLIC_ID,
@@ -23,6 +24,13 @@ from eventhub.access.credential_queries import (
 from eventhub.access.keys import is_key
 from eventhub.access.principal import Principal, narrow
 from eventhub.access.rate_limits import EmitRateLimiter
+from eventhub.access.sessions import (
+    FIND_SESSION,
+    ActingSession,
+    SessionRow,
+    UnknownSession,
+    session_of,
+)
 from eventhub.access.tokens import Claims, LoginClaims, TokenClaims, read_token
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
@@ -41,6 +49,7 @@ from eventhub.eventlog.read import find_stream
 from eventhub.eventlog.stored import StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
+from eventhub.postgresql.rows import fetch_one
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -78,6 +87,7 @@ class Authorizer:
         self._system: Follower | None = None
         self._keys: dict[bytes, Principal] = {}  # by digest of the credential
         self._streams: dict[tuple[int, str], StreamInfo] = {}
+        self._sessions: dict[tuple[int, str], ActingSession] = {}  # by client and name
         self._channels: dict[int, dict[str, int]] = {}  # zone -> name -> bit; a name keeps its bit
         self._lookups: dict[Any, _Lookup] = {}  # in progress, by key
         self.changes = 0  # rises with every change of a key; sockets then authenticate again
@@ -110,9 +120,10 @@ class Authorizer:
         return self.fresh()
 
     async def authenticate(self, credential: str) -> Principal:
-        """Return the principal of an API key or connection token.
+        """Return the principal of an API key or connection token, which the present request may
+        use from its address.
 
-        Raises InvalidCredentials, TokenExpired, DatabaseUnavailable.
+        Raises InvalidCredentials, TokenExpired, AddressNotAllowed, DatabaseUnavailable.
         """
         digest = hashlib.sha256(credential.encode()).digest()
         principal = self._keys.get(digest)
@@ -120,7 +131,30 @@ class Authorizer:
             principal = await self._once(digest, lambda: self._look_up(credential, digest))
         if self._expired(principal):
             raise InvalidCredentials if is_key(credential) else TokenExpired
+        if principal.networks is not None:
+            require_allowed(principal.networks)
         return principal
+
+    async def through(self, principal: Principal, session: str) -> Principal:
+        """Return the principal as it acts through the session of its client with that name.
+
+        Raises UnknownSession, DatabaseUnavailable.
+        """
+        key = (principal.client_id, session)
+        found = self._sessions.get(key)
+        if found is None or not self.fresh():
+            found = await self._once(("session", *key), lambda: self._find_session(*key))
+        return principal._replace(session=found)
+
+    async def _find_session(self, client_id: int, name: str) -> ActingSession:
+        sessions = self._sessions
+        async with reading(self._log.lookups) as connection:
+            row = await fetch_one(connection, SessionRow, FIND_SESSION, (client_id, name))
+        found = session_of(row)
+        if len(sessions) >= limits.SESSIONS_CACHED_MAX:
+            sessions.clear()
+        sessions[client_id, name] = found
+        return found
 
     def _expired(self, principal: Principal) -> bool:
         """Return True if the principal no longer counts; an operator's login counts a second."""
@@ -191,15 +225,18 @@ class Authorizer:
         type = event.type
         if ".quota_" in type and event.attributes.get("kind") != "stored_bytes":
             return  # nothing here depends on the others
-        if type.startswith(("key.", "client.", "zone.")) or type == "stream.deleted":
+        if type.startswith(("key.", "client.", "zone.", "operator.")) or type == "stream.deleted":
             self._forget_all()
         elif type.startswith("stream."):
             self._streams = {}  # a look-up in progress writes to the old dict
+        elif type.startswith("session."):
+            self._sessions = {}  # likewise
         elif type == "channel.deleted":
             self._channels = {}
 
     def _forget_all(self) -> None:
         self._streams = {}
+        self._sessions = {}
         self._channels = {}
         self._keys.clear()
         self.changes += 1
@@ -221,7 +258,7 @@ class Authorizer:
             try:
                 found: T = await asyncio.shield(lookup.result)
                 return found
-            except (InvalidCredentials, UnknownStream):
+            except (InvalidCredentials, UnknownSession, UnknownStream):
                 if lookup.started_s >= requested_s:
                     raise
 

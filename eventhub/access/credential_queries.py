@@ -5,9 +5,11 @@ from typing import Any, LiteralString
 
 import orjson
 
+from eventhub.access.addresses import known_networks
 from eventhub.access.grants import Grant
 from eventhub.access.principal import OPERATOR_PREFIX, Principal
 from eventhub.access.quotas import EmitRates
+from eventhub.access.roles import ADMIN, OPERATOR, VIEWER
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 
@@ -26,7 +28,8 @@ _LIVE_KEY: LiteralString = """
                AND reached_at IS NOT NULL),
            EXISTS (SELECT FROM quotas
                     WHERE zone_id = z.id AND (client_id = c.id OR client_id IS NULL)
-                      AND kind = 'sockets')
+                      AND kind = 'sockets'),
+           k.allowed_addresses::text
     FROM api_keys k
     JOIN clients c ON c.id = k.client_id
     JOIN zones z ON z.id = c.zone_id
@@ -41,7 +44,7 @@ FIND_BY_PUBLIC_ID: LiteralString = _LIVE_KEY + " AND k.public_id = %s"
 def principal_of(row: tuple[Any, ...]) -> Principal:
     """Return the principal of a row of either query."""
     key_id, public_id, client_id, client, zone_id, zone, grants, expires_at_us, *more = row
-    groups, client_rate, zone_rate, storage_quota, sockets = more
+    groups, client_rate, zone_rate, storage_quota, sockets, addresses = more
     # grants were validated when written; validating them again would cost more than the tuple
     found = tuple(Grant(item["action"], item["streams"]) for item in orjson.loads(grants))
     owner = (key_id, public_id, client_id, client, zone_id, zone)
@@ -54,6 +57,7 @@ def principal_of(row: tuple[Any, ...]) -> Principal:
         rates=None if rates == (None, None) else rates,
         storage_quota=storage_quota,
         sockets_bounded=sockets,
+        networks=None if addresses is None else known_networks(orjson.loads(addresses)),
     )
 
 
@@ -61,20 +65,38 @@ def principal_of(row: tuple[Any, ...]) -> Principal:
 # download sealed segments.
 OPERATOR_GRANTS = (Grant("listen", "*"), Grant("manage", "*"))
 
+VIEWERS = "viewers"  # the name of the group of viewers
+
+
+def role_in(users: LiteralString) -> LiteralString:
+    """Return the expression of the role of a row of Django's users under this name; NULL for none.
+
+    Admins and operators have Django's own flags, which a hub of the release before reads too. That
+    one must not admit viewers, so these have no flag: they are members of a group.
+    """
+    return f"""CASE
+        WHEN {users}.is_staff AND {users}.is_superuser THEN '{ADMIN}'
+        WHEN {users}.is_staff THEN '{OPERATOR}'
+        WHEN EXISTS (SELECT FROM auth_user_groups m JOIN auth_group g ON g.id = m.group_id
+                      WHERE m.user_id = {users}.id AND g.name = '{VIEWERS}') THEN '{VIEWER}'
+    END"""
+
+
 # Parameters: zone, user, login, login. Sessions are found through the index `operator_sessions`;
 # an operator has a few. The digest of the password must match as well.
-FIND_LOGIN: LiteralString = """
-    SELECT u.id, u.username, z.id, z.name
+FIND_LOGIN: LiteralString = f"""
+    SELECT u.id, u.username, z.id, z.name, r.role
     FROM auth_user u
+    CROSS JOIN LATERAL (SELECT {role_in("u")} AS role) r
     JOIN zones z ON z.id = %s AND z.deleted_at IS NULL
-    WHERE u.id = %s AND u.is_active AND u.is_staff
+    WHERE u.id = %s AND u.is_active AND r.role IS NOT NULL
       AND EXISTS (
         SELECT FROM django_session s
         WHERE sha256(s.session_key::bytea) = decode(left(%s, 64), 'hex')
           AND s.expire_date > now()
       )
       AND encode(sha256(convert_to(u.password, 'UTF8')), 'hex') = substr(%s, 65)
-"""
+"""  # noqa: S608 - of constants
 
 
 def login_digest(*, session_key: str, password: str) -> str:
@@ -87,7 +109,8 @@ def operator_of(row: tuple[Any, ...], clock: Clock) -> Principal:
     """Return the principal of a row, which expires soon: `system` announces no end of a login. Its
     `client_id` is negative: sockets and fair shares are counted per operator, apart from clients.
     """
-    user_id, username, zone_id, zone = row
+    user_id, username, zone_id, zone, role = row
     until_us = clock.now_us() + limits.LOGIN_CONFIRMED_MS_MAX * 1000
     name = OPERATOR_PREFIX + username
-    return Principal(0, name, -user_id, name, zone_id, zone, OPERATOR_GRANTS, until_us)
+    owner = (0, name, -user_id, name, zone_id, zone)
+    return Principal(*owner, OPERATOR_GRANTS, until_us, role=role)

@@ -16,7 +16,11 @@ ACTIONS = ("emit", "listen", "manage")
 SYSTEM = "system"  # the stream of the hub's own changes
 EXAMPLES = "eventhub.examples"  # a zone's stream of examples that were sent to endpoints
 APPLICATIONS = "eventhub.applications"  # of the states of a zone's applications
-HUB_STREAMS = (SYSTEM, EXAMPLES, APPLICATIONS)  # only the hub creates, changes and writes these
+PRESENCE = "eventhub.presence"  # of the clients of a zone that are connected
+TRACES = "eventhub.traces"  # of the API calls of a zone
+# only the hub creates, changes and writes these
+HUB_STREAMS = (SYSTEM, EXAMPLES, APPLICATIONS, PRESENCE, TRACES)
+_OF_ALL_CLIENTS = (SYSTEM, PRESENCE, TRACES)  # what they say of a client is not for the others
 _PATTERN = re.compile(r"[A-Za-z0-9._*-]+")
 _ANY = "\0"  # replaces the star of a pattern that is matched itself; no name contains it
 
@@ -32,8 +36,10 @@ class Grant(NamedTuple):
 
 
 def to_listen(stream: str) -> str:
-    """Return the action that reading a stream needs: `manage` for `system`, else `listen`."""
-    return "manage" if stream == SYSTEM else "listen"
+    """Return the action that reading a stream needs: `manage` for the hub's streams about all
+    clients, else `listen`.
+    """
+    return "manage" if stream in _OF_ALL_CLIENTS else "listen"
 
 
 def parse_grants(items: Any, *, field: str = "grants") -> tuple[Grant, ...]:

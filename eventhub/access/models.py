@@ -19,6 +19,11 @@ class Zone(models.Model):
     deletes_at = models.DateTimeField(null=True)  # end of the grace period of its deletion, if any
     deleted_at = models.DateTimeField(null=True)
     erased_at = models.DateTimeField(null=True)  # when the last of its data was removed
+    presence = models.BooleanField(
+        db_default=False,
+        db_comment="whether its clients that connect and disconnect are events",
+    )
+    traces = models.BooleanField(db_default=False, db_comment="whether its API calls are events")
 
     class Meta:
         db_table = "zones"
@@ -62,6 +67,10 @@ class ApiKey(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
+    allowed_addresses = models.JSONField(
+        null=True,
+        db_comment="addresses and networks that it may be used from; null: every one",
+    )
 
     class Meta:
         db_table = "api_keys"

@@ -7,16 +7,20 @@ client and sees every event of the zone it names.
 
 from typing import NamedTuple
 
+from eventhub.access.addresses import Networks
 from eventhub.access.grants import ACTIONS, Grant, allows, to_listen
 from eventhub.access.quotas import EmitRates, ZoneStorageFull
+from eventhub.access.sessions import ActingSession
 from eventhub.access.tokens import Claims
-from eventhub.base import caller
+from eventhub.base import caller, traced_call
 from eventhub.base.errors import Forbidden
 from eventhub.base.fair_queue import QueueOwner
 from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
 
 OPERATOR_PREFIX = "operator:"  # of the client's name of an operator's principal
+# the destinations of an event for operators only: no client can have this name
+OPERATORS_ONLY = (f"{OPERATOR_PREFIX}*",)
 
 
 class Principal(NamedTuple):
@@ -38,11 +42,18 @@ class Principal(NamedTuple):
     rates: EmitRates | None = None  # None: no quota of emits
     storage_quota: int | None = None  # of stored bytes, if the zone has reached it
     sockets_bounded: bool = False  # the client or its zone has a quota of sockets
+    session: ActingSession | None = None  # that the request acts through; it must allow as well
+    networks: Networks | None = None  # from which the key may be used; None: from everywhere
+    role: str = ""  # of the operator; a key has none
 
     @property
     def queue_owner(self) -> QueueOwner:
         """The owner that its work is counted for in fair queues."""
         return QueueOwner(self.zone_id, self.client_id)
+
+    def beside_session(self) -> "Principal":
+        """Return the principal as if its request did not act through a session."""
+        return self if self.session is None else self._replace(session=None)
 
     def require_storage(self) -> None:
         """Raise ZoneStorageFull if the zone may not store more."""
@@ -60,6 +71,7 @@ class Principal(NamedTuple):
             caller.identify("operator", operator=self.client.removeprefix(OPERATOR_PREFIX))
         else:
             caller.identify("key", key=self.public_id, client=self.client)
+        traced_call.note_caller(caller.current(), self.zone_id)
 
     @property
     def manages_zone(self) -> bool:
@@ -68,22 +80,38 @@ class Principal(NamedTuple):
         return whole in self.grants and (self.narrowed is None or whole in self.narrowed)
 
     def may(self, action: str, stream: str) -> bool:
-        """Return True if the key, and its token if any, allows the action on the stream."""
+        """Return True if the key, and its token and session if any, allows the action on the
+        stream.
+        """
+        if self.session is not None and not self.session.allows(action):
+            return False
+        return self._is_granted(action, stream)
+
+    def may_listen(self, stream: str) -> bool:
+        """Return True if the key may read the stream; `system` needs a manage grant."""
+        if self.session is not None and not self.session.allows("listen"):
+            return False
+        return self._is_granted(to_listen(stream), stream)
+
+    def require_listen(self, stream: str) -> None:
+        """Raise Forbidden unless `may_listen`."""
+        if self.session is not None:
+            self.session.require("listen")
+        self._require_grant(to_listen(stream), stream)
+
+    def require(self, action: str, stream: str) -> None:
+        """Raise Forbidden, naming the missing grant, or WrongSessionKind, unless `may`."""
+        if self.session is not None:
+            self.session.require(action)
+        self._require_grant(action, stream)
+
+    def _is_granted(self, action: str, stream: str) -> bool:
         return allows(self.grants, action, stream) and (
             self.narrowed is None or allows(self.narrowed, action, stream)
         )
 
-    def may_listen(self, stream: str) -> bool:
-        """Return True if the key may read the stream; `system` needs a manage grant."""
-        return self.may(to_listen(stream), stream)
-
-    def require_listen(self, stream: str) -> None:
-        """Raise Forbidden unless `may_listen`."""
-        self.require(to_listen(stream), stream)
-
-    def require(self, action: str, stream: str) -> None:
-        """Raise Forbidden, naming the missing grant, unless `may`."""
-        if not self.may(action, stream):
+    def _require_grant(self, action: str, stream: str) -> None:
+        if not self._is_granted(action, stream):
             token = "" if self.narrowed is None else " or its token"
             raise Forbidden(
                 f"This needs the grant {action}:{stream}, which the key {self.public_id}{token}"
@@ -124,15 +152,29 @@ class Actor(NamedTuple):
 
     def may_listen(self, stream: str) -> bool:
         """Return True if the actor may read the stream; `system` needs a manage grant."""
-        return self.may(to_listen(stream), stream)
+        return self.principal is None or self.principal.may_listen(stream)
 
     def require_listen(self, stream: str, *, field: str | None = None) -> None:
         """Raise Forbidden at `field` unless `may_listen`."""
         try:
-            self.require(to_listen(stream), stream)
+            if self.principal is not None:
+                self.principal.require_listen(stream)
         except Forbidden as error:
-            error.field = field
+            error.field = error.field or field
             raise
+
+    @property
+    def session(self) -> ActingSession | None:
+        """The session that the request acts through."""
+        return None if self.principal is None else self.principal.session
+
+    def beside_session(self) -> "Actor":
+        """Return the actor as if its request did not act through a session: for what a session of
+        its kind does to others, such as an admin's to the registrations of a consumer.
+        """
+        if self.principal is None:
+            return self
+        return self._replace(principal=self.principal.beside_session())
 
     @property
     def manages_zone(self) -> bool:

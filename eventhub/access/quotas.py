@@ -16,6 +16,7 @@ Kind = Literal[
     "sockets",
     "registrations",
     "endpoints",
+    "timers",
     "backlog_events",
     "backlog_bytes",
 ]

@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.contrib.auth.models import Group, User
 
 from eventhub.access.models import ApiKey, Channel, Client, LoginAttempts, Quota, Zone
+from eventhub.access.operators import role_of
 from eventhub.api.back_office import ReadOnly
 
 admin.site.unregister([Group, User])  # Django's own pages of these models allow changes
@@ -14,9 +15,13 @@ class UserAdmin(ReadOnly):
     """Operators."""
 
     hidden = frozenset({"password"})
-    list_display = ("username", "is_active", "is_staff", "is_superuser", "last_login")
+    list_display = ("username", "role", "is_active", "last_login")
     list_filter = ("is_active", "is_superuser")
     search_fields = ("username",)
+
+    @admin.display(description="Role")
+    def role(self, user: User) -> str:
+        return role_of(user)
 
 
 @admin.register(Zone)

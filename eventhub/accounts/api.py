@@ -16,8 +16,11 @@ from eventhub.access.credential_queries import OPERATOR_GRANTS
 from eventhub.access.keys import is_public_id
 from eventhub.access.models import ApiKey, Channel, Client, Zone
 from eventhub.access.names import valid_name
+from eventhub.access.operators import role_of
+from eventhub.access.roles import ADMIN, VIEWER
 from eventhub.access.tokens import Claims, TokenClaims
 from eventhub.accounts import keys, login, serializers, services
+from eventhub.accounts.keys import KeyTerms
 from eventhub.api.grace import GRACE, read_grace
 from eventhub.api.json import LoginJSONParser
 from eventhub.api.pagination import WholeList
@@ -53,6 +56,7 @@ class Zones(ResourceView):
         "Schedule the deletion of a zone, after a grace period",
         *(errors.InvalidField, OnHold),
         parameters=(GRACE,),
+        role=ADMIN,
         response=serializers.ZoneSerializer,
         status=202,
     )
@@ -195,12 +199,18 @@ class Keys(ResourceView):
         errors.LimitReached,
         body=serializers.NewKeySerializer,
         response=serializers.IssuedKeySerializer,
+        role=ADMIN,
     )
     def perform_create(self, body: dict[str, Any]) -> ApiKey:
         client = selectors.find_client(zone_id=self.actor.zone_id, name=self.kwargs["client"])
-        return keys.issue_key(actor=self.actor, client=client, **body)
+        grants, terms = body.pop("grants"), KeyTerms(**body)
+        return keys.issue_key(actor=self.actor, client=client, grants=grants, terms=terms)
 
-    @operation("Change a key's grants or label", body=serializers.KeyChangeSerializer)
+    @operation(
+        "Change a key's grants, label or allowed addresses",
+        body=serializers.KeyChangeSerializer,
+        role=ADMIN,
+    )
     def perform_partial_update(self, body: dict[str, Any]) -> ApiKey:
         return keys.change_key(actor=self.actor, public_id=self.key, if_match=self.if_match, **body)
 
@@ -216,7 +226,7 @@ class ConnectionTokens(ResourceView):
 
     serializer_class = serializers.TokenSerializer
 
-    @operation("Mint a connection token", body=serializers.TokenRequestSerializer)
+    @operation("Mint a connection token", body=serializers.TokenRequestSerializer, role=VIEWER)
     def perform_create(self, body: dict[str, Any]) -> dict[str, Any]:
         key, grants = self.actor.principal, body["grants"]
         claims: Claims
@@ -239,15 +249,11 @@ class LoginSession(ResourceView):
     def operator(self) -> bool:
         return self.request.user is not None and self.request.auth is None
 
-    def state(self, user: Any) -> dict[str, str]:
-        token = get_token(self.request._request)
-        return {"username": user.get_username(), "csrf_token": token}
-
     @operation("Show who is logged in", errors.Unauthenticated)
     def get_object(self) -> dict[str, str]:
         if not self.operator:
             raise errors.Unauthenticated("Nobody is logged in; log in with POST /v1/session.")
-        return self.state(self.request.user)
+        return login_state(self.request, self.request.user)
 
     def create(self, request: Request, **kwargs: Any) -> Response:
         """Count the attempt before its body is validated."""
@@ -262,7 +268,7 @@ class LoginSession(ResourceView):
         status=200,
     )
     def perform_create(self, body: dict[str, Any]) -> dict[str, str]:
-        found = self.state(login.log_in(request=self.request._request, **body))
+        found = login_state(self.request, login.log_in(request=self.request._request, **body))
         self.open_reply()
         return found
 
@@ -270,3 +276,9 @@ class LoginSession(ResourceView):
     def perform_destroy(self) -> None:
         if self.operator:
             logout(self.request._request)
+
+
+def login_state(request: Request, user: Any) -> dict[str, str]:
+    """Return the login of a user, with the token that its writes need."""
+    token = get_token(request._request)
+    return {"username": user.get_username(), "role": role_of(user), "csrf_token": token}

@@ -5,16 +5,17 @@ A key grants no more than it has itself.
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import models, transaction
 from django.utils import timezone
 
+from eventhub.access.addresses import Networks, are_within, texts_of
 from eventhub.access.grants import Grant, covers
 from eventhub.access.keys import new_key
 from eventhub.access.models import ApiKey, Client
-from eventhub.access.principal import Actor
+from eventhub.access.principal import Actor, Principal
 from eventhub.access.selectors import lock_client
 from eventhub.access.tokens import Claims, mint_token
 from eventhub.api.announcements import announce_all, change_of
@@ -28,19 +29,27 @@ from eventhub.eventlog.system import Announcement
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def issue_key(
-    *,
-    actor: Actor,
-    client: Client,
-    grants: tuple[Grant, ...],
-    label: str = "",
-    expires_at: datetime | None = None,
-) -> ApiKey:
-    """Issue a key of the client. Its `text` is returned here only.
-
-    A key expires no later than the key that issued it. `expires_at` None: as that key, or never.
-    Raises InvalidField, WiderGrant, LimitReached.
+class KeyTerms(NamedTuple):
+    """The terms of a new key. `expires_at` None: as the key that issues it, or never;
+    `allowed_addresses` None: those of that key, or every one.
     """
+
+    label: str = ""
+    expires_at: datetime | None = None
+    allowed_addresses: Networks | None = None
+
+
+NO_TERMS = KeyTerms()
+
+
+def issue_key(
+    *, actor: Actor, client: Client, grants: tuple[Grant, ...], terms: KeyTerms = NO_TERMS
+) -> ApiKey:
+    """Issue a key of the client. Its `text` is returned here only. It expires no later than the key
+    that issues it, and may be used from no other addresses. Raises InvalidField, WiderGrant,
+    LimitReached.
+    """
+    label, expires_at, allowed_addresses = terms
     if expires_at is not None and expires_at <= timezone.now():
         raise InvalidField("The expiry must be in the future.", field="expires_at")
     if actor.principal is not None:
@@ -50,6 +59,8 @@ def issue_key(
             if expires_at is not None and expires_at > latest:
                 raise WiderGrant(field="expires_at")
             expires_at = expires_at or latest
+        allowed_addresses = allowed_addresses or actor.principal.networks
+        _require_within(actor.principal, allowed_addresses)
     public_id, text, digest = new_key()
     with transaction.atomic():
         client = lock_client(zone_id=client.zone_id, name=client.name)
@@ -62,6 +73,7 @@ def issue_key(
             label=label,
             grants=[grant.json() for grant in grants],
             expires_at=expires_at,
+            allowed_addresses=texts_of(allowed_addresses),
         )
         announce_all(zone=actor.zone, announcements=[_change("key.created", row)])
     row.text = text
@@ -79,24 +91,31 @@ def change_key(
     actor: Actor,
     public_id: str,
     grants: tuple[Grant, ...] | None = None,
-    label: str | None = None,
     if_match: int | None = None,
+    **changes: Any,
 ) -> ApiKey:
-    """Change the label or the grants; None leaves them. Raises NotFound for a revoked key, which
-    stays as it was.
+    """Change the grants, or of `changes` the `label` and the `allowed_addresses`, where None stands
+    for every address. What is not given stays. Raises NotFound for a revoked key, which stays as it
+    was, and WiderGrant.
     """
-    if grants is not None and actor.principal is not None:
-        _require_covered(actor.principal.grants, grants)
+    if "allowed_addresses" in changes:
+        if actor.principal is not None:
+            _require_within(actor.principal, changes["allowed_addresses"])
+        changes["allowed_addresses"] = texts_of(changes["allowed_addresses"])
+    if grants is not None:
+        if actor.principal is not None:
+            _require_covered(actor.principal.grants, grants)
+        changes["grants"] = [grant.json() for grant in grants]
     with transaction.atomic():
         row = _lock_key(actor, public_id)
         if row.revoked_at is not None:
             raise NotFound("The key is revoked.", field="public_id")
         require_unchanged(Resource("key", actor.zone_id, public_id), if_match)
-        before = (row.grants, row.label)
-        row.grants = row.grants if grants is None else [grant.json() for grant in grants]
-        row.label = row.label if label is None else label
-        if (row.grants, row.label) != before:
-            row.save(update_fields=["grants", "label"])
+        changed = {name: new for name, new in changes.items() if getattr(row, name) != new}
+        if changed:
+            for name, new in changed.items():
+                setattr(row, name, new)
+            row.save(update_fields=[*changed])
             announce_all(zone=actor.zone, announcements=[_change("key.changed", row)])
     return row
 
@@ -151,7 +170,15 @@ def _require_covered(own: tuple[Grant, ...], requested: tuple[Grant, ...]) -> No
             raise WiderGrant(field=f"grants.{index}", grant=grant.json())
 
 
+def _require_within(principal: Principal, networks: Networks | None) -> None:
+    """Raise WiderGrant if a key for the networks could be used from where the own one may not."""
+    if not are_within(networks, principal.networks):
+        raise WiderGrant(field="allowed_addresses")
+
+
 def _change(type: str, row: ApiKey) -> Announcement:
     client = row.client
     more = {"client": client.name, "grants": row.grants}
+    if row.allowed_addresses is not None:
+        more["allowed_addresses"] = row.allowed_addresses
     return change_of(type, client.zone_id, row.public_id, **more)

@@ -3,6 +3,10 @@ guessing is slow also without Redis. No database connection is held while a pass
 Django module.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 from django.contrib.auth import login
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.hashers import make_password
@@ -12,9 +16,10 @@ from django.http import HttpRequest
 
 from eventhub.access.credential_queries import login_digest
 from eventhub.access.grants import Grant
+from eventhub.access.operators import role_of
 from eventhub.access.tokens import LoginClaims
 from eventhub.accounts.password_hashing import HashingSlots
-from eventhub.base import limits
+from eventhub.base import caller, limits
 from eventhub.base.errors import InvalidLogin, TooManyRequests
 
 # Counts an attempt of the subject in the current window, or starts a new one.
@@ -30,6 +35,7 @@ _COUNT = """
 _FORGET = "DELETE FROM login_attempts WHERE started_at < now() - make_interval(secs => %s)"
 
 
+BACKEND = f"{ModelBackend.__module__}.{ModelBackend.__qualname__}"
 _hashing = HashingSlots()
 
 
@@ -41,21 +47,48 @@ def count_attempt(*, request: HttpRequest) -> None:
 
 
 def log_in(*, request: HttpRequest, username: str, password: str) -> User:
-    """Start a session of a staff user. Raises InvalidLogin; TooManyRequests after too many
-    attempts, successful ones included, and when too many logins wait.
+    """Start a session of an operator. Raises InvalidLogin; TooManyRequests after too many attempts,
+    successful ones included, and when too many logins wait.
     """
-    address = _address(request)
-    # not by username alone: anyone could then lock the operator out
-    _count(f"user:{username}@{address}", limits.LOGIN_ATTEMPTS_PER_USER_MAX)
+    count_user(request, username)
     user = User.objects.filter(username=username).first()
-    if not connection.in_atomic_block:
-        connection.close()  # returns to the pool, because hashing takes long
-    with _hashing.slot(address):
-        matches = _matches(user, password)
-    if user is None or not (matches and user.is_active and user.is_staff):
+    matches = check_password(user, password)
+    if user is None or not (matches and role_of(user)):
         raise InvalidLogin
-    login(request, user, f"{ModelBackend.__module__}.{ModelBackend.__qualname__}")
+    login(request, user, BACKEND)
     return user
+
+
+def count_user(request: HttpRequest, username: str) -> None:
+    """Count an attempt to log in as this user from its address. Raises TooManyRequests."""
+    # not by username alone: anyone could then lock the operator out
+    subject = f"user:{username}@{_address(request)}"
+    _count(subject, limits.LOGIN_ATTEMPTS_PER_USER_MAX)
+
+
+def check_password(user: Any, password: str) -> bool:
+    """Return True if the password is the user's; takes as long if there is none. Raises
+    TooManyRequests.
+    """
+    with _hashing_slot():
+        return _matches(user, password)
+
+
+def hashed(password: str) -> str:
+    """Return the stored form of a password. Raises TooManyRequests."""
+    with _hashing_slot():
+        return str(make_password(password))
+
+
+@contextmanager
+def _hashing_slot() -> Iterator[None]:
+    """Hold a slot of the caller's address; the database connection returns to the pool, because
+    hashing takes long.
+    """
+    if not connection.in_atomic_block:
+        connection.close()
+    with _hashing.slot(caller.current().address):
+        yield
 
 
 def _matches(user: User | None, password: str) -> bool:

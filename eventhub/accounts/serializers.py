@@ -3,6 +3,7 @@
 from rest_framework import serializers
 
 from eventhub.access.models import ApiKey, Channel, Client, Zone
+from eventhub.access.roles import ROLES
 from eventhub.api.fields import (
     ChannelMaskField,
     GrantSerializer,
@@ -10,6 +11,7 @@ from eventhub.api.fields import (
     GroupsField,
     MomentField,
     NameField,
+    NetworksField,
     TextField,
     WholeField,
 )
@@ -23,6 +25,11 @@ from eventhub.base import limits
 
 GRANTS = (
     'A list such as `[{"action": "listen", "streams": "orders.*"}]`; actions: emit, listen, manage.'
+)
+
+ADDRESSES = (
+    "The IP addresses and networks (`10.1.0.0/16`, `2001:db8::/32`) that it may be used from; null:"
+    " every address."
 )
 
 
@@ -62,12 +69,15 @@ class KeySerializer(ChangedSerializer, AnswerSerializer):
     public_id = serializers.CharField(help_text="The id of the key; not secret.")
     client = serializers.CharField(source="client.name")
     grants = GrantSerializer(many=True)
+    allowed_addresses = serializers.ListField(
+        child=serializers.CharField(), allow_null=True, help_text=ADDRESSES
+    )
 
     class Meta:
         model = ApiKey
         fields: tuple[str, ...] = (
-            *("public_id", "client", "label", "grants", "created_at", "expires_at"),
-            *("revoked_at", "changed"),
+            *("public_id", "client", "label", "grants", "allowed_addresses", "created_at"),
+            *("expires_at", "revoked_at", "changed"),
         )
 
 
@@ -81,15 +91,19 @@ class IssuedKeySerializer(KeySerializer):
 
 class KeyChangeSerializer(ModelSerializer):
     grants = GrantsField(help_text=GRANTS)
+    allowed_addresses = NetworksField(
+        required=False,
+        help_text=f"{ADDRESSES} At most {limits.ALLOWED_ADDRESSES_PER_KEY_MAX}.",
+    )
 
     class Meta:
         model = ApiKey
-        fields: tuple[str, ...] = ("grants", "label")
+        fields: tuple[str, ...] = ("grants", "label", "allowed_addresses")
 
 
 class NewKeySerializer(KeyChangeSerializer):
     class Meta(KeyChangeSerializer.Meta):
-        fields = ("grants", "label", "expires_at")
+        fields = ("grants", "label", "expires_at", "allowed_addresses")
 
 
 class TokenRequestSerializer(Serializer):
@@ -141,4 +155,5 @@ class LoginSerializer(Serializer):
 class LoginStateSerializer(Serializer):
     has_secret = True
     username = serializers.CharField()
+    role = serializers.ChoiceField(choices=ROLES)
     csrf_token = serializers.CharField(help_text="Send it as X-CSRFToken with every write.")

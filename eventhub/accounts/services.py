@@ -25,11 +25,12 @@ from eventhub.access.selectors import (
 from eventhub.accounts import keys
 from eventhub.accounts.signals import client_ending
 from eventhub.api.announcements import announce_all, change_of, raw_connection
-from eventhub.api.grace import end_of_grace, rfc3339
+from eventhub.api.grace import end_of_grace
 from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
 from eventhub.base.broker import DELETE_DUE, request_task
 from eventhub.base.errors import ChannelConflict, Conflict, Forbidden, LimitReached, NotFound
+from eventhub.event.json_codec import moment_text
 from eventhub.eventlog import streams
 from eventhub.eventlog.errors import NotDeleting, OnHold, ZoneDeleting
 from eventhub.eventlog.models import Stream
@@ -67,7 +68,7 @@ def schedule_zone_deletion(*, name: str, grace_s: int | None) -> Zone:
         if zone.deletes_at is None or grace_s is not None:
             zone.deletes_at = end_of_grace(grace_s)
             zone.save(update_fields=["deletes_at"])
-            ends = {"deletes_at": rfc3339(zone.deletes_at)}
+            ends = {"deletes_at": moment_text(zone.deletes_at)}
             scheduled = Announcement("zone.deletion.scheduled", ends)
             announce_all(zone=name, announcements=[scheduled])
     if grace_s == 0:
@@ -196,7 +197,7 @@ def schedule_channel_deletion(
         if channel.deletes_at is None or grace_s is not None:
             channel.deletes_at = end_of_grace(grace_s)
             channel.save(update_fields=["deletes_at"])
-            ends = rfc3339(channel.deletes_at)
+            ends = moment_text(channel.deletes_at)
             scheduled = change_of("channel.deletion.scheduled", zone_id, name, deletes_at=ends)
             announce_all(zone=zone.name, announcements=[scheduled])
     if grace_s == 0:
@@ -239,7 +240,7 @@ def lock_zone(*, zone_id: int) -> Zone:
 def require_zone_not_deleting(zone: Zone) -> None:
     """Raise ZoneDeleting if the deletion of the zone is scheduled: it gets nothing new."""
     if zone.deletes_at is not None:
-        raise ZoneDeleting(zone=zone.name, deletes_at=rfc3339(zone.deletes_at))
+        raise ZoneDeleting(zone=zone.name, deletes_at=moment_text(zone.deletes_at))
 
 
 def ensure_demo(credentials_file: Path) -> DemoAccess:
@@ -280,7 +281,8 @@ def _ensure_demo_key(zone: Zone, text: str) -> str:
         return text
     grants = tuple(Grant(action, "*") for action in ACTIONS)
     actor = Actor(zone.pk, zone.name, None)
-    issued = keys.issue_key(actor=actor, client=client, grants=grants, label="demo")
+    terms = keys.KeyTerms(label="demo")
+    issued = keys.issue_key(actor=actor, client=client, grants=grants, terms=terms)
     return str(issued.text)
 
 

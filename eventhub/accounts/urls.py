@@ -1,4 +1,4 @@
-"""Routes of zones, clients, channels and credentials, below /v1/. Django module."""
+"""Routes of zones, clients, channels, credentials and operators, below /v1/. Django module."""
 
 from django.urls import path
 
@@ -12,6 +12,7 @@ from eventhub.accounts.api import (
     RestoredZone,
     Zones,
 )
+from eventhub.accounts.operators_api import Operators, OperatorSetup, OwnPassword, SetupTokens
 from eventhub.api.resource import CHANGE_AND_DELETE, LIST, LIST_AND_CREATE, ONE
 
 urlpatterns = [
@@ -26,6 +27,11 @@ urlpatterns = [
     path("channels", Channels.as_view(LIST)),
     path("channels/<str:channel>", Channels.as_view({"put": "update", "delete": "destroy"})),
     path("channels/<str:channel>/restore", RestoredChannel.as_view({"post": "create"})),
+    path("operators", Operators.as_view(LIST_AND_CREATE)),
+    path("operators/<str:operator>", Operators.as_view(CHANGE_AND_DELETE)),
+    path("operators/<str:operator>/setup-token", SetupTokens.as_view({"post": "create"})),
+    path("session/setup", OperatorSetup.as_view({"post": "create"})),
+    path("session/password", OwnPassword.as_view({"post": "create"})),
     path(
         "session", LoginSession.as_view({"get": "retrieve", "post": "create", "delete": "destroy"})
     ),

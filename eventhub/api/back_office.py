@@ -1,6 +1,6 @@
-"""The back office: Django's admin over the models, read-only, for superusers. Django module.
+"""The back office: Django's admin over the models, read-only, for admins. Django module.
 
-Superusers log in at the console, where attempts are counted. Each page is read in a read-only
+Admins log in at the console, where attempts are counted. Each page is read in a read-only
 transaction with a statement timeout.
 """
 
@@ -21,7 +21,9 @@ from django.views.decorators.http import require_http_methods
 from django.views.static import serve
 from psycopg.errors import QueryCanceled
 
+from eventhub.access import roles
 from eventhub.access.authentication import SESSION_KEY
+from eventhub.access.operators import role_of
 from eventhub.api.problems import problem_response
 from eventhub.base import errors, limits
 
@@ -44,10 +46,10 @@ class BackOffice(admin.AdminSite):
     site_url = CONSOLE
 
     def has_permission(self, request: HttpRequest) -> bool:
-        return _is_logged_in(request) and request.user.is_active and request.user.is_superuser
+        return _is_logged_in(request) and roles.may(role_of(request.user), roles.ADMIN)
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
-        """Redirect to the console's login, and refuse a user who is no superuser with 403."""
+        """Redirect to the console's login, and refuse an operator who is no admin with 403."""
         reading = _read_only(view)
 
         @wraps(view)
@@ -55,7 +57,9 @@ class BackOffice(admin.AdminSite):
             if self.has_permission(request):
                 return reading(request, *args, **kwargs)
             if _is_logged_in(request) and request.user.is_authenticated:
-                return problem_response(errors.Forbidden("The back office is for superusers."))
+                return problem_response(
+                    errors.Forbidden("The back office needs the role admin.", role=roles.ADMIN)
+                )
             return HttpResponseRedirect(CONSOLE)
 
         found: View = require_http_methods(["GET", "HEAD", "POST"])(

@@ -9,6 +9,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from eventhub.access.addresses import Networks, parse_networks
 from eventhub.access.grants import ACTIONS, Grant, parse_grants
 from eventhub.access.names import NAME
 from eventhub.base import limits
@@ -148,6 +149,20 @@ class GrantsField(serializers.Field):
 
     def to_internal_value(self, data: Any) -> tuple[Grant, ...]:
         return parse_grants(data, field=self.field_name or "grants")
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field({"type": "array", "items": {"type": "string"}})  # DRF adds null
+class NetworksField(serializers.Field):
+    """A list of IP addresses and networks in CIDR notation; null allows every address."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_null=True, **options)
+
+    def to_internal_value(self, data: Any) -> Networks | None:
+        return parse_networks(data, field=self.field_name or "allowed_addresses")
 
     def to_representation(self, value: Any) -> Any:
         return value

@@ -8,7 +8,6 @@ from rest_framework.request import Request
 
 from eventhub.base import limits
 from eventhub.base.errors import InvalidField
-from eventhub.event.json_codec import time_text
 
 _MOST = limits.DELETION_GRACE_S_MAX
 GRACE = OpenApiParameter(
@@ -32,8 +31,3 @@ def end_of_grace(grace_s: int | None) -> datetime:
     """Return the end of a period that begins now; None: of the default."""
     seconds = limits.DELETION_GRACE_S_DEFAULT if grace_s is None else grace_s
     return timezone.now() + timedelta(seconds=seconds)
-
-
-def rfc3339(moment: datetime) -> str:
-    """Return a time as in answers and events."""
-    return time_text(int(moment.timestamp()) * 1_000_000 + moment.microsecond)

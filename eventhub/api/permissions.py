@@ -1,5 +1,6 @@
 """Permissions of views, for DRF. The OpenAPI document quotes the docstring of each class.
-`has_permission` raises Forbidden with the missing grant. Django module.
+`has_permission` raises Forbidden with the missing grant. `role`: the role that operators need; ""
+stands for that of the method (eventhub/access/roles.py). Django module.
 """
 
 from typing import Any
@@ -7,11 +8,14 @@ from typing import Any
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
+from eventhub.access import roles
+
 
 class AllowAnyone(BasePermission):
     """Needs no credentials."""
 
     schemes: tuple[str, ...] = ()  # of authentication, as the OpenAPI document names them
+    role = roles.VIEWER
 
     def has_permission(self, request: Request, view: Any) -> bool:
         return True
@@ -21,6 +25,7 @@ class IsAuthenticated(BasePermission):
     """Open to every key of the zone."""
 
     schemes: tuple[str, ...] = ("bearer", "operatorLogin")
+    role = ""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         """Check that the zone exists and that the names in the path are valid; then `require`."""
@@ -46,6 +51,18 @@ class IsOperator(IsAuthenticated):
 
     def require(self, view: Any) -> None:
         view.actor.require_operator()
+
+
+class IsAdmin(IsOperator):
+    """For operators with the role admin."""
+
+    role = roles.ADMIN
+
+
+class IsLoggedIn(IsOperator):
+    """For operators of any role."""
+
+    role = roles.VIEWER
 
 
 class ReadsSystem(IsAuthenticated):

@@ -2,6 +2,7 @@
 and answers with its position in `system`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import cached_property
@@ -18,9 +19,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from eventhub.access import selectors
+from eventhub.access import roles, selectors
 from eventhub.access.names import valid_name
 from eventhub.access.principal import Actor
+from eventhub.access.sessions import FIND_SESSION, HEADER, SessionRow, session_name, session_of
 from eventhub.api.announcements import raw_connection
 from eventhub.api.filters import FilterSet
 from eventhub.api.if_match import (
@@ -32,10 +34,11 @@ from eventhub.api.if_match import (
 )
 from eventhub.api.pagination import NUMBER, CursorPagination
 from eventhub.api.replies import Reply, action_id, current, one_snapshot, replying
-from eventhub.base import caller, limits
+from eventhub.base import caller, limits, traced_call
 from eventhub.base.errors import (
     BadRequest,
     EventHubError,
+    InvalidField,
     NotFound,
     Unauthenticated,
     UnknownField,
@@ -43,7 +46,9 @@ from eventhub.base.errors import (
 )
 from eventhub.base.strict_json import printable
 from eventhub.eventlog.resource_changes import Resource, position
+from eventhub.postgresql.rows import cursor_of
 
+_PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 _WITH_BODY = ("PATCH", "POST", "PUT")
 
 
@@ -80,6 +85,12 @@ def _measure_chunked(request: HttpRequest) -> None:
     request._body = body
 
 
+def _route(request: HttpRequest) -> str:
+    """Return the route of a request, as in the OpenAPI document."""
+    match = request.resolver_match
+    return "" if match is None else "/" + _PARAMETER.sub(r"{\1}", match.route)
+
+
 def parse_number(text: str, *, error: EventHubError) -> int:
     """Return the number in a path. Raises `error` if it is none."""
     if not NUMBER.fullmatch(text):
@@ -111,6 +122,7 @@ class OperationSpec(NamedTuple):
     status: int | None = None
     parameters: tuple[Any, ...] = ()
     permissions: tuple[Any, ...] = ()
+    role: str = ""  # that an operator needs; by default as its permissions say, or by the method
 
 
 def operation(
@@ -149,6 +161,7 @@ class ResourceView(GenericViewSet):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         _measure_chunked(request)
+        traced_call.note_route(_route(request))
         with caller.acting(caller.current()), ExitStack() as self._closing:
             return super().dispatch(request, *args, **kwargs)
 
@@ -156,6 +169,7 @@ class ResourceView(GenericViewSet):
         """Check authentication before the request: a stranger learns nothing of the hub."""
         if request.user is not None:
             self._begin(request)
+            self._enter_session(request)
         elif any(each.schemes for each in self.get_permissions()):
             raise Unauthenticated
         known = {(one.location, one.name) for one in self.parameters()}
@@ -171,6 +185,8 @@ class ResourceView(GenericViewSet):
             if len(texts) > 1:
                 raise BadRequest("Give this query parameter once.", field=name)
         if self.action is not None:  # else the method is not allowed
+            if request.user is not None and request.auth is None:
+                roles.require(request.user.role, self.role)
             super().check_permissions(request)
 
     def _begin(self, request: Request) -> None:
@@ -181,6 +197,20 @@ class ResourceView(GenericViewSet):
         reply = self.open_reply()
         if not reads:
             reply.action = action_id(request.headers.get("EventHub-Action"))
+
+    def _enter_session(self, request: Request) -> None:
+        """Act through the session that the request names. Raises UnknownSession, and InvalidField
+        for an operator.
+        """
+        name = request.headers.get(HEADER)
+        if name is None:
+            return
+        if request.auth is None:
+            raise InvalidField("An operator has no sessions; omit the header.", field=HEADER)
+        values = (request.auth.client_id, session_name(name))
+        query = cursor_of(raw_connection(), SessionRow)
+        found = session_of(query.execute(FIND_SESSION, values).fetchone())
+        request.auth = request.user = request.auth._replace(session=found)
 
     def open_reply(self) -> Reply:
         """Open the reply to a caller that is known now, at the present position of `system`."""
@@ -210,6 +240,7 @@ class ResourceView(GenericViewSet):
         if zone is not None:
             valid_name(zone, field="zone")
         actor = selectors.actor_of(self.request.auth, zone=zone)
+        traced_call.note_caller(caller.current(), actor.zone_id)
         for name in _NAMES:
             if name in self.kwargs:
                 valid_name(self.kwargs[name], field=name)
@@ -266,6 +297,12 @@ class ResourceView(GenericViewSet):
     def get_permissions(self) -> Any:
         return [one() for one in self.operation.permissions or self.permission_classes]
 
+    @property
+    def role(self) -> str:
+        """The role that an operator needs for the current action."""
+        named = (self.operation.role, *(one.role for one in self.get_permissions()))
+        return roles.needed(self.request.method, next(filter(None, named), ""))
+
     def not_found(self) -> EventHubError:
         return self.unknown(field=self.lookup_url_kwarg)
 
@@ -273,8 +310,13 @@ class ResourceView(GenericViewSet):
         """Return the name of an item in `resource_changes`."""
         return str(getattr(item, self.lookup_field))
 
+    @property
+    def changes_zone_id(self) -> int:
+        """The zone of the resources in `resource_changes`."""
+        return self.actor.zone_id
+
     def resource(self, item: Any) -> Resource:
-        return Resource(self.kind, self.actor.zone_id, self.name_of(item))
+        return Resource(self.kind, self.changes_zone_id, self.name_of(item))
 
     # --- actions ---
 
@@ -333,7 +375,7 @@ class ResourceView(GenericViewSet):
         if not self.kind:
             return found
         names = [*map(self.name_of, items)]
-        return with_changes(found, self.kind, self.actor.zone_id, names)
+        return with_changes(found, self.kind, self.changes_zone_id, names)
 
     def answer(self, item: Any, status: int = 200, serializer: Any = None) -> Response:
         """Return the response about one item, with its ETag if any. A secret is not cached."""

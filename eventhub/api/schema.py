@@ -14,6 +14,7 @@ from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
+from eventhub.access.roles import ADMIN
 from eventhub.api.if_match import IF_MATCH
 from eventhub.base import errors
 from eventhub.event.json_types import schema_of
@@ -93,7 +94,9 @@ class AutoSchema(openapi.AutoSchema):
 
     def get_description(self) -> str:
         permissions = self.view.get_permissions() if self.schemes else ()
-        texts = (inspect.getdoc(one) or "" for one in (self.view, *permissions))
+        texts = [inspect.getdoc(one) or "" for one in (self.view, *permissions)]
+        if self.view.operation.role == ADMIN:
+            texts.append("An operator needs the role admin.")
         return " ".join(" ".join(texts).split())
 
     def get_auth(self) -> list[dict[str, list[str]]]:
@@ -140,6 +143,8 @@ class AutoSchema(openapi.AutoSchema):
         names = uritemplate.variables(self.path)
         if self.schemes:
             yield from (*_CALLER, errors.NotFound, errors.InvalidName, errors.FieldTooLong)
+        if "bearer" in self.schemes:
+            yield errors.AddressNotAllowed
         if names and self.view.lookup_url_kwarg in (None, *names):
             yield getattr(
                 self.view.unknown, "func", self.view.unknown

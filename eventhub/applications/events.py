@@ -2,11 +2,12 @@
 are the whole state, so that the latest event of a key needs no earlier one. Plain module.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.event.json_codec import moment_text
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.system import SYSTEM_DOMAIN
 
@@ -54,7 +55,7 @@ def application_draft(
         "state": found.state,
         "previous": found.previous,
         "reason": found.reason or None,
-        "since": _text(found.since),
+        "since": moment_text(found.since),
         "monitored": found.timeout_s is not None,
         "timeout_s": found.timeout_s,
     }
@@ -67,7 +68,7 @@ def group_draft(stream_id: int, type: str, found: GroupState, *, action: str = "
         "group": found.name,
         "state": found.state,
         "previous": found.previous,
-        "since": _text(found.since),
+        "since": moment_text(found.since),
     }
     return _draft(stream_id, type, f"group:{found.name}", attributes, action)
 
@@ -87,8 +88,3 @@ def _draft(stream_id: int, type: str, key: str, attributes: dict[str, Any], acti
     )
     payload = protobuf_codec.encode(event)
     return Draft(stream_id, DEFAULT_MASK, payload, key=key, tombstone=ends)
-
-
-def _text(moment: datetime) -> str:
-    text = moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
-    return f"{text}Z"

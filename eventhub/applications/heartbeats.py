@@ -32,11 +32,10 @@ from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog import append
-from eventhub.eventlog.append import append_batch, require_proven
-from eventhub.eventlog.drafts import Draft
+from eventhub.eventlog.append import append_proven
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
 from eventhub.postgresql.leadership import leading_session, try_lead
-from eventhub.postgresql.rows import fetch_all, fetch_value
+from eventhub.postgresql.rows import fetch_all
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -134,7 +133,7 @@ async def _miss(
             return
         regrouped = {"applications": [one.id for one in missed], "groups": []}
         groups = await fetch_all(connection, GroupState, SQL["regroup"], regrouped)
-        last = await _append(
+        last = await append_proven(
             connection,
             [
                 *(application_draft(stream_id, STATE, one) for one in missed),
@@ -143,15 +142,4 @@ async def _miss(
         )
     metrics.MISSED_HEARTBEATS.inc(len(missed))
     log.info("heartbeats_missed", stream=stream_id, applications=len(missed))
-    await connection.execute(append.SQL["notify"], (append.heads_text({stream_id: last}),))
-
-
-async def _append(connection: Connection, drafts: Sequence[Draft]) -> int:
-    """Append events of one stream; return the last sequence. Raises their refusal, and
-    DatabaseUnavailable until the log is proved.
-    """
-    require_proven(await fetch_value(connection, append.SQL["appendable"]))
-    [outcome] = (await append_batch(connection, [drafts])).outcomes
-    if isinstance(outcome, EventHubError):
-        raise outcome
-    return outcome[-1].sequence
+    await connection.execute(append.SQL["notify"], (append.heads_text(last),))

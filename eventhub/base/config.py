@@ -191,7 +191,7 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         CorsOrigins,
         Setting(
             "EVENTHUB_CORS_ORIGINS",
-            "origins whose pages may call the hub, comma-separated, or `*`",
+            "origins whose pages may call the hub and open websockets, comma-separated, or `*`",
             "an origin such as https://app.example.org, or *",
             default="none",
             read=as_list,
@@ -202,9 +202,9 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         Setting(
             "EVENTHUB_ORIGINS",
             "origins under which browsers reach the hub through a proxy, such as"
-            " `https://hub.example.org`, comma-separated; the console may write from them. If all"
-            " are `https`, cookies are sent over TLS only. Add their host names to"
-            " `EVENTHUB_ALLOWED_HOSTS` too",
+            " `https://hub.example.org`, comma-separated; the console may write and open websockets"
+            " from them. If all are `https`, cookies are sent over TLS only. Add their host names"
+            " to `EVENTHUB_ALLOWED_HOSTS` too",
             "an origin such as https://hub.example.org",
             default="none: the hub's own address",
             read=as_list,
@@ -216,7 +216,8 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
             "EVENTHUB_TRUSTED_PROXIES",
             "addresses and networks (`10.1.0.0/16`, or `*`) of proxies whose `X-Forwarded-For` and"
             " `X-Forwarded-Proto` are trusted, comma-separated; without it the address of a caller,"
-            " which login limits count and the audit trail names, is that of the peer",
+            " which login limits count, the audit trail names and keys may be bound to, is that of"
+            " the peer",
             "an address or a network such as 10.1.0.0/16",
             default="none",
             read=as_list,

@@ -190,6 +190,10 @@ class InvalidLogin(Unauthenticated):
     """The username or the password is wrong; `manage.py changepassword USERNAME` sets a new one."""
 
 
+class InvalidSetupToken(Unauthenticated):
+    """The set-up token is invalid, used or expired; ask an admin for another one."""
+
+
 class Forbidden(EventHubError):
     """The key has no grant for this; ask an operator for a grant on this stream."""
 
@@ -199,6 +203,18 @@ class Forbidden(EventHubError):
 class WiderGrant(Forbidden):
     """A key cannot grant more than it has: each grant must be within one of its own, and end no
     later than it does.
+    """
+
+
+class AddressNotAllowed(Forbidden):
+    """The key may not be used from this address; use it from an allowed one, or ask its manager to
+    add yours.
+    """
+
+
+class OriginNotAllowed(Forbidden):
+    """Pages of this origin may not open a websocket here; the hub's administrator adds it to
+    EVENTHUB_CORS_ORIGINS, or to EVENTHUB_ORIGINS if it is an address of the hub.
     """
 
 
@@ -261,6 +277,10 @@ class ProducerWindow(Conflict):
 
 class ChannelConflict(Conflict):
     """The channel's bit or name is taken by another channel of this zone."""
+
+
+class LastAdmin(Conflict):
+    """This is the last admin who can log in; make another operator an admin first."""
 
 
 class LimitReached(Conflict):

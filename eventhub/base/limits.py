@@ -15,6 +15,7 @@ HEADERS_TIMEOUT_S_MAX = 10  # to receive headers, also on a connection that send
 JSON_DEPTH_MAX = 32  # nesting of attributes or body; deeper JSON is nearly always an attack
 REFERENCE_CHARS_MAX = 4_096  # of a reference to a remote object; CORBA's IOR texts are long
 ATTRIBUTES_BYTES_MAX = 64 * 1024  # encoded; every matcher reads them for every event
+EVENT_LIFETIME_MS_MAX = 1_000 * 365 * 86_400_000  # a thousand years
 ATTRIBUTES_COUNT_MAX = 256  # names at the top level
 ATTRIBUTES_VALUES_MAX = 1_000  # including those in lists and objects; every filter may test each
 NAME_CHARS_MAX = 200  # of streams, channels, clients, zones
@@ -228,6 +229,7 @@ LISTENERS_PER_SOCKET_MAX = 64
 MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; the largest is a listen with pairs
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
 WINDOW_EVENTS_MAX = 10_000  # unacknowledged events that a listener may request
+RESEND_SEQUENCES_MAX = 1_000  # that a reader may request again at once; one page of the log
 UNSENT_BYTES_MAX = 4 * 1024 * 1024  # two of the largest frames; pongs count too
 SEND_PROGRESS_BYTES_MIN = 16 * 1024  # of a large frame, to count as progress
 SEND_STALL_S_MAX = 10.0  # without progress, after which a slow consumer must resume
@@ -261,6 +263,9 @@ CLIENTS_PER_ZONE_MAX = 10_000
 AUDIENCES_PER_CLIENT_MAX = 64  # groups of clients; each event with an audience is tested with them
 GROUP_ZONES_CACHED_MAX = 1_000  # in one process; a zone has at most CLIENTS_PER_ZONE_MAX clients
 GRANTS_PER_KEY_MAX = 100
+# addresses and networks that a key may be used from; each is compared in every request of the key
+ALLOWED_ADDRESSES_PER_KEY_MAX = 64
+ADDRESS_CHARS_MAX = 64  # of one of them; the longest, an IPv6 network, has 43
 CONNECTION_TOKEN_S_DEFAULT = 600
 CONNECTION_TOKEN_S_MAX = 24 * 3600
 TOKEN_BYTES_MAX = 4_096
@@ -274,6 +279,9 @@ LOGIN_BODY_BYTES_MAX = 4 * 1024  # a username and a password, from an unauthenti
 LOGIN_HASHES_AT_ONCE = 1
 LOGIN_HASHES_WAITING_MAX = 40  # each has a thread
 LOGIN_HASHES_WAITING_PER_ADDRESS_MAX = 2  # a person has one; several share a proxy
+OPERATORS_MAX = 1_000  # of the hub: people, not programs
+OPERATOR_NAME_CHARS_MAX = 150  # the column of Django's users
+OPERATOR_SETUP_S_MAX = 3 * 24 * 3600  # within which a set-up token sets a password
 LOGIN_WINDOW_S = 60  # the time over which login attempts are counted
 LOGIN_ATTEMPTS_PER_USER_MAX = 10  # in that window, from one address
 LOGIN_ATTEMPTS_PER_ADDRESS_MAX = 30  # in that window, for all usernames
@@ -383,6 +391,28 @@ DELIVERY_IN_PROGRESS_S = 15  # Retry-After of a change to a delivery that is bei
 
 EXAMPLES_RETAINED = 1_000  # events of the stream of examples of a zone
 
+# --- sessions ---
+SESSIONS_PER_CLIENT_MAX = 1_000  # a new one counts them
+SESSION_GROUPS_PER_CLIENT_MAX = 100  # likewise
+SESSION_GROUP_MEMBERS_MAX = 100  # a new registration of the group adds a cursor to each
+SESSION_SUPPLIES_MAX = 100  # declared types of a supplier; each emitted event is compared to them
+SESSION_WINDOW_DEFAULT = 100  # unacknowledged events of a session: a second's work of a consumer
+SESSION_WINDOW_MAX = 10_000  # likewise; each is in the memory of a process until it is acknowledged
+SESSION_ORDER_NAMES_MAX = 100  # types, or suppliers, in the options of an order
+SESSIONS_CACHED_MAX = 10_000  # by the authorizer; some 5 MB
+
+# --- delivery to sessions ---
+SESSIONS_PER_SOCKET_MAX = 64  # like listeners
+SESSION_STREAMS_MAX = 1_000  # of one connected session; a ring's slots take 64 KiB each
+SESSION_MATCHES_REMEMBERED = 1_024  # results of a group in a stream, while members are near
+SESSION_POSITIONS_WRITE_S = 0.2  # between saves, unless an answer waits for one
+SESSION_POSITIONS_INTERVAL_S = 5.0  # between saves of a session without acknowledgements
+SESSION_POSITIONS_RENEW_S = 6 * 3600.0  # between saves of unchanged ones: retention counts days
+SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
+SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
+SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
+SESSION_CONNECTIONS_MAX = 2  # database connections of one process: one saves, one connects
+
 # --- applications ---
 APPLICATIONS_PER_ZONE_MAX = 100_000  # a new one counts them: some 10 ms
 APPLICATION_GROUPS_PER_ZONE_MAX = 1_000  # all may be derived again after one change
@@ -394,6 +424,37 @@ HEARTBEAT_TIMEOUT_S_MIN = 5  # several checks, and a retry of the sender
 HEARTBEAT_TIMEOUT_S_MAX = 7 * 24 * 3600  # a weekly job
 HEARTBEAT_CHECK_INTERVAL_S = 1.0  # the delay of a missed heartbeat; one look-up in an index
 HEARTBEATS_MISSED_AT_ONCE = 500  # in one transaction, which holds up reports of the zone
+
+# --- timers ---
+TIMERS_PER_CLIENT_MAX = 1_000_000  # some 300 MB with their indexes
+TIMER_EVERY_S_MIN = 1  # of an interval; a cron expression matches once a minute at most
+TIMER_EVERY_S_MAX = 366 * 24 * 3600  # a yearly one
+TIMER_AHEAD_S_MAX = 10 * 366 * 24 * 3600  # from now, of every time in a request
+TIMER_CRON_CHARS_MAX = 200  # five fields with long lists
+TIMER_EVENT_BYTES_MAX = 64 * 1024  # stored: those that fire at once take 64 MiB
+TIMER_UPCOMING = 5  # times that are shown of a timer
+TIMER_MISSED_COUNTED_MAX = 1_000  # of a cron expression in an outage; some 20 ms
+TIMERS_FIRED_AT_ONCE = 1_000  # in one transaction; some 40 ms, as long as a batch of events
+TIMERS_LEAD_INTERVAL_S = 1.0  # in which another forwarder takes over
+TIMERS_CHECK_INTERVAL_S = 5.0  # while nothing is due; shorter than RETAIN_SESSION_IDLE_S_MAX
+TIMER_HELD_PAUSE_S = 0.02  # until a row is read again that is being changed
+TIMER_POSTPONED_S = 60.0  # while its stream accepts no events
+TIMERS_COUNT_INTERVAL_S = 10.0  # between counts for metrics
+TIMERS_COUNTED_MAX = 100_000  # of those that are due; some 20 ms
+
+# --- monitoring ---
+MEMBER_HEARTBEAT_S = 5.0  # between heartbeats of a process of the hub, one row each
+MEMBER_LOST_S = 16.0  # without a heartbeat, of which three were due, a process is lost
+MEMBER_LEAVE_S_MAX = 1.0  # a process that ends waits this long for the database
+MEMBERS_CHECK_INTERVAL_S = 1.0  # the delay of an announcement; a few rows
+PRESENCE_CHECK_INTERVAL_S = 2.0  # between comparisons of all counted sockets; some 20 ms of 10,000
+PRESENCE_GRACE_S = 30.0  # without a socket, in which a client may reconnect
+PRESENCES_AT_ONCE = 1_000  # clients in one transaction: 10,000 that connect at once cost ten
+TRACES_INTERVAL_S = 0.2  # between two appends of traces in one process ...
+TRACES_AT_ONCE = 500  # ... of so many calls: 2,500 a second, about one core of the appender's time
+TRACES_WAITING_MAX = 5_000  # calls in one process, some 2 MiB; others are dropped and counted
+TRACE_EVENTS_RETAINED = 100_000  # of a zone: some hours of a busy console
+PRESENCE_EVENTS_RETAINED = 100_000  # of a zone; the latest of each connected client always is
 EXAMPLE_ITEMS_MAX = 1_000  # of a list in a generated example
 EXAMPLE_SIZE_MAX = 65_536  # values, and characters of texts, that a schema's minimums may ask for
 
@@ -745,6 +806,17 @@ RELAY_RETRY_S = 3_600.0  # a relay waits this long for an unavailable hub, then 
 CONSUMER_ATTEMPTS = 3  # of a program or receiver, before an event counts as failed
 OUTBOX_HELD_S = 30.0  # after a refusal that an operator may end: a key, a grant, a stream
 
+# --- orders of delivery ---
+# events of one session that its cursor has not passed; one can be overtaken by at most so many
+SESSION_QUEUE_EVENTS_MAX = 10_000
+SESSION_QUEUE_BYTES_MAX = 16 * 1024 * 1024  # in memory, of events that one session has still to get
+SESSION_QUEUES_BYTES_TOTAL_MAX = 128 * 1024 * 1024  # of all sessions of a process; beyond it ...
+SESSION_QUEUE_SCARCE_BYTES_MAX = 128 * 1024  # ... each may hold so many
+ORDER_OCCUR_DELAY_MS_DEFAULT = 1_000  # of a timestamp order that states none
+ORDER_HOLD_MS_DEFAULT = 1_000  # likewise of a causal order
+ORDER_HOLD_MS_MAX = 60_000  # for which any order may hold an event
+ORDER_NAMES_MAX = 20_000  # ids, producers or types that an order remembers; the oldest go first
+
 # --- listening ---
 TIME_CHARS_MAX = 40  # a start given as a time; RFC 3339 with a fraction takes 35
 LISTEN_FIRST_PAGE_EVENTS_MAX = 128  # a listener's first read: its first event comes soon
@@ -854,5 +926,8 @@ AUDIT_TASKS_PER_CORE = 32  # that read segments: some 16 s of work each at 20,00
 
 # --- migrations ---
 MIGRATE_LOCK_MS_MAX = 100  # for a table's lock, while others wait behind it
+# between two statements of a migration: Django works out the models' next state meanwhile, which
+# takes seconds on a busy machine
+MIGRATE_IDLE_S_MAX = 30
 MIGRATE_PAUSE_S = (0.1, 1.0)  # between two attempts to get it
 MIGRATE_S_MAX = 300.0  # of attempts

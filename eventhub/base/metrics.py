@@ -68,11 +68,17 @@ def http_requests(route: str, status: int) -> Counter:
 REFUSED = Counter("eventhub_refused", "Requests and messages refused, by error code.", ["code"])
 SOCKETS = _sum("eventhub_sockets", "Open websockets and responses of the listen routes.")
 LISTENERS = _sum("eventhub_listeners", "Open listeners.")
+CONNECTED_SESSIONS = _sum("eventhub_connected_sessions", "Sessions that are connected.")
 SENT_EVENTS = Counter("eventhub_sent_events", "Events sent to listeners.")
 SENT_BYTES = Counter(
     "eventhub_sent_bytes", "Bytes of frames sent to listeners, before compression."
 )
 EXPIRED = Counter("eventhub_expired_events", "Events not sent because they had expired.")
+OUT_OF_ORDER = Counter(
+    "eventhub_out_of_order_events",
+    "Events delivered to sessions out of the order that was requested.",
+    ["reason"],
+)
 SLOW_READERS = Counter(
     "eventhub_slow_readers", "Slow consumers disconnected with a position to resume from."
 )
@@ -232,8 +238,25 @@ QUOTAS_REACHED = _newest(
     "eventhub_quotas_reached", "Quotas of zones and clients that are reached now.", ["kind"]
 )
 APPLICATIONS = _newest("eventhub_applications", "Applications by state.", ["state"])
+RESENT = Counter("eventhub_resent_events", "Events that readers of websockets requested again.")
+TRACES = Counter("eventhub_traces", "API calls appended as events to the streams of traces.")
+TRACES_DROPPED = Counter(
+    "eventhub_traces_dropped", "API calls whose events were dropped, by reason.", ["reason"]
+)
+MEMBERS = _newest("eventhub_members", "Processes of the hub by kind.", ["kind"])
+PRESENT_CLIENTS = _newest(
+    "eventhub_present_clients", "Connected clients of zones with presence, as announced."
+)
 MISSED_HEARTBEATS = Counter(
     "eventhub_missed_heartbeats", "Heartbeats of monitored applications that were missed."
+)
+TIMERS = _newest("eventhub_timers", "Timers of all zones.")
+TIMERS_DUE = _newest("eventhub_timers_due", "Timers that are due and have not fired yet.")
+TIMERS_FIRED = Counter("eventhub_timers_fired", "Fires of timers.")
+TIMER_LATENESS = Histogram(
+    "eventhub_timer_lateness_seconds",
+    "From the time for which a timer fires to the commit of its event.",
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600),
 )
 DISK_FREE_BYTES = Gauge(
     "eventhub_disk_free_bytes",

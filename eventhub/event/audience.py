@@ -9,11 +9,13 @@ Source: OIF, "Summary" (OIF-32); FOX 4.4 (FOX-14); requirements, decisions U19.
 from eventhub.event.envelope import Event
 
 
-def may_see(event: Event, client: str, groups: frozenset[str]) -> bool:
+def may_see(event: Event, client: str, groups: frozenset[str], session: str = "") -> bool:
     """Return whether a client in these groups may see the event: it is among the `destinations`
-    and in a group of the `audience`, where the event has them.
+    and in a group of the `audience`, where the event has them. For delivery to a session of the
+    client, `client/session` among the destinations counts as well.
     """
-    if event.destinations and client not in event.destinations:
+    named = event.destinations
+    if named and client not in named and not (session and f"{client}/{session}" in named):
         return False
     return not event.audience or not groups.isdisjoint(event.audience)
 

@@ -46,6 +46,7 @@ class Event(NamedTuple):
     time_constraint_ms: int = 0
     merge_scheme: str = ""
     tombstone: bool = False  # the state of `key` ends with this event
+    order: str = ""  # causal or none: its own order in causal sessions (FOX-13)
 
 
 def version_number(version: str) -> int:

@@ -31,6 +31,7 @@ _TEXTS = {
     "summary": "ehsummary",
     "bundle": "ehbundle",
     "merge_scheme": "ehmergescheme",
+    "order": "ehorder",
     "mask": "ehmask",
     "expires_at": "expirytime",
 }

@@ -15,6 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import astuple
 
 from eventhub.base import errors, limits
+from eventhub.base.clock import SystemClock
 from eventhub.event import protobuf_codec, references
 from eventhub.event.envelope import DEFAULT_MASK
 
@@ -33,6 +34,7 @@ Names = Annotated[tuple[Named, ...], Meta(max_length=limits.LIST_ITEMS_MAX)]
 Moment = Annotated[datetime, Meta(tz=True)]
 Priority = Annotated[int, Meta(ge=-1000, le=1000)]
 Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+Lifetime = Annotated[int, Meta(ge=1, le=limits.EVENT_LIFETIME_MS_MAX)]
 
 
 class IdIn(Struct, forbid_unknown_fields=True):
@@ -77,6 +79,8 @@ class EventIn(Struct, forbid_unknown_fields=True, gc=False):  # JSON has no cycl
     time_constraint_ms: Positive | None = None
     merge_scheme: Text = ""
     tombstone: bool = False
+    order: Literal["causal", "none"] | None = None  # of a session by default
+    expires_in_ms: Lifetime | None = None  # from its receipt on; stored as `expires_at`
 
 
 _one = msgspec.json.Decoder(EventIn)
@@ -231,7 +235,7 @@ def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
 _UNCHANGED = (  # fields that are copied as they are
     *("name", "version", "application", "priority", "key", "bundle", "depends", "correlation"),
     *("cause", "traceparent", "destinations", "audience", "summary", "bundle_number"),
-    *("time_constraint_ms", "merge_scheme", "tombstone"),
+    *("time_constraint_ms", "merge_scheme", "tombstone", "order"),
 )
 _AT = EventIn.__struct_fields__.index("mask") + 1
 _NOT_GIVEN = astuple(EventIn(domain="-", type="-"))[_AT:]
@@ -253,16 +257,25 @@ def _add_given(fields: dict[str, Any], event: EventIn) -> None:
     if event.environment:
         environment = check_json(event.environment, "environment", limits.ENVIRONMENT_BYTES_MAX)
         fields["environment"] = environment
-    if event.expires_at is not None:
-        fields["expires_at_us"] = _microseconds(event.expires_at, "expires_at")
-    if event.time is not None:
-        fields["time_us"] = _microseconds(event.time, "time")
+    _add_times(fields, event)
     if event.security_level != "med":
         fields["security_level"] = event.security_level.upper()
     if event.tombstone and not event.key:
         raise errors.MissingField("A tombstone ends the state of its `key`.", field="key")
     if event.bundle_number is not None and not event.bundle:
         raise errors.MissingField("A `bundle_number` counts within its `bundle`.", field="bundle")
+
+
+def _add_times(fields: dict[str, Any], event: EventIn) -> None:
+    if event.time is not None:
+        fields["time_us"] = _microseconds(event.time, "time")
+    if event.expires_at is not None:
+        fields["expires_at_us"] = _microseconds(event.expires_at, "expires_at")
+    if event.expires_in_ms is not None:  # by the hub's clock (RDY-50)
+        if event.expires_at is not None:
+            message = "Give `expires_at` or `expires_in_ms`, not both."
+            raise errors.InvalidField(message, field="expires_in_ms")
+        fields["expires_at_us"] = SystemClock().now_us() + event.expires_in_ms * 1_000
 
 
 def _add_body(fields: dict[str, Any], event: EventIn) -> None:

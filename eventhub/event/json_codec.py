@@ -53,13 +53,14 @@ class EventJson(TypedDict, total=False):
     bundle_number: Int64
     time_constraint_ms: Int64
     tombstone: bool
+    order: Literal["causal", "none"]
     expires_at: Time
     time: Time
 
 
 _TEXTS = (
     *("source", "name", "version", "node", "key", "bundle", "correlation", "cause", "traceparent"),
-    *("summary", "merge_scheme"),
+    *("summary", "merge_scheme", "order"),
 )
 _GROUPED = ("application", "environment", "depends", "destinations", "audience")
 _PLAIN = ("priority", "bundle_number", "time_constraint_ms", "tombstone")
@@ -71,6 +72,11 @@ def time_text(time_us: int) -> str:
         microsecond=time_us % 1_000_000
     )
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def moment_text(moment: datetime) -> str:
+    """Format a time with an offset as `time_text` does."""
+    return time_text(int(moment.timestamp()) * 1_000_000 + moment.microsecond)
 
 
 def event_json(event: Event) -> bytes:

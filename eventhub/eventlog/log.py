@@ -19,7 +19,16 @@ from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.originals import Copy, Original, find_originals
-from eventhub.eventlog.read import Position, ReadLimits, Start, heads, mismatch, read, resolve
+from eventhub.eventlog.read import (
+    Position,
+    ReadLimits,
+    Start,
+    cursor_before,
+    heads,
+    mismatch,
+    read,
+    resolve,
+)
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, ReadsArchive, StoredEvent, StreamInfo
 from eventhub.eventlog.tail import Tail
@@ -259,6 +268,13 @@ class Log:
             return found
 
         return read_page
+
+    async def cursor_before(self, stream_id: int, sequence: int) -> Cursor:
+        """Return the cursor before an event of a stream in the database, for `reader`. Raises Gone
+        if it is no longer stored, with the cursor before the next one.
+        """
+        async with reading(self.pool) as connection:
+            return await cursor_before(connection, stream_id, sequence)
 
     @asynccontextmanager
     async def _doubted(

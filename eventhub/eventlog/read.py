@@ -270,6 +270,14 @@ async def resolve(connection: Connection, stream_id: int, start: Start) -> Posit
     return await _resolve_cursor(connection, stream_id, start, current)
 
 
+async def cursor_before(connection: Connection, stream_id: int, sequence: int) -> Cursor:
+    """Return the cursor before an event. Raises Gone if it was dropped."""
+    row = await _available(connection, stream_id, sequence - 1)
+    if row is None or row.first > sequence:
+        raise await _gone(connection, stream_id, sequence - 1)
+    return Cursor(row.segment, sequence - 1)
+
+
 async def _oldest(connection: Connection, stream_id: int) -> Cursor:
     row = await _available(connection, stream_id, 0) or _SegmentRange("", 1, 0)
     return Cursor(row.segment, row.first - 1)

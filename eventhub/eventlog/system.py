@@ -24,12 +24,14 @@ SYSTEM_DOMAIN = "eventhub"
 class Announcement(NamedTuple):
     """The announcement of one change. The zone, and as `by` the present caller, are added to the
     attributes, which never contain a secret. `resource`: the changed resource, if requests may be
-    conditional on its changes.
+    conditional on its changes. `destinations`: who may see the event (audience.py); empty: all who
+    may listen.
     """
 
     type: str
     attributes: dict[str, Any]
     resource: Resource | None = None
+    destinations: tuple[str, ...] = ()
 
 
 def drafts_of(
@@ -78,5 +80,6 @@ def _draft(zone: str | None, announcement: Announcement, action: str = "") -> Dr
         source="eventhub",
         node="hub",
         correlation=action,
+        destinations=announcement.destinations,
     )
     return Draft(SYSTEM_STREAM_ID, DEFAULT_MASK, protobuf_codec.encode(event))

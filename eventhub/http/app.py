@@ -4,7 +4,7 @@ passed to Django, with its body already read. Plain module.
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from eventhub.base import limits, metrics
+from eventhub.base import limits, metrics, traced_call
 from eventhub.base.errors import BodyTooLarge, EventHubError, MethodNotAllowed, UpgradeRequired
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.stored import Cursor
@@ -53,7 +53,8 @@ class Router:
         for pattern, route in self._routes:
             if found := pattern.fullmatch(path):
                 if method == route.method:
-                    call = Call(*self._services, scope, incoming, found.groups(), Subject())
+                    services, subject = self._services, Subject()
+                    call = Call(*services, scope, incoming, found.groups(), subject, route.role)
                     await self._answer(route, call, incoming, send)
                     return
                 allowed.append(route.method)
@@ -106,6 +107,7 @@ class Router:
         await self._inner(scope, receive_read, send_positioned)
 
     async def _answer(self, route: Route, call: Call, incoming: Incoming, send: Send) -> None:
+        traced_call.note_route(route.path)
         try:
             answer = await _run(route, call)
         except Disconnected:

@@ -9,8 +9,10 @@ the reply is known: of the route's stream if the caller has the grant that the r
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from eventhub.access import roles
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
+from eventhub.access.sessions import HEADER, session_name
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError
 from eventhub.base.fair_queue import Admission
@@ -22,6 +24,7 @@ from eventhub.http.messages import Headers, Incoming, Response, Scope, Streaming
 from eventhub.types.registry import TypeRegistry
 
 _WITHOUT_POSITION = (401, 503)  # the caller is unknown, or the log cannot be read
+_SESSION = HEADER.lower().encode()
 _OF_A_LIMIT = (429, 507)  # refused for as long as the caller repeats it: from memory
 
 
@@ -57,11 +60,21 @@ class Call(NamedTuple):
     incoming: Incoming
     parameters: tuple[str, ...]  # of the path, in order
     subject: Subject
+    role: str  # that an operator needs
 
     async def authenticate(self, credential: str) -> Principal:
-        """Return the caller. Raises what Authorizer.authenticate raises."""
+        """Return the caller, as it acts through the session that the request names. Raises what
+        Authorizer.authenticate and Authorizer.through raise, BadRequest for the header, and
+        Forbidden for an operator without the role that the route needs.
+        """
         self.subject.caller = found = await self.authorizer.authenticate(credential)
         found.identify()
+        if found.is_operator:
+            roles.require(found.role, self.role)
+        for name, value in self.scope["headers"]:
+            if name == _SESSION:
+                session = session_name(value.decode("latin-1"))
+                return await self.authorizer.through(found, session)
         return found
 
     async def find_stream(self, principal: Principal, name: str) -> StreamInfo:

@@ -15,6 +15,7 @@ from eventhub.access.authorizer import Authorizer
 from eventhub.access.grants import HUB_STREAMS
 from eventhub.access.principal import Principal, is_shown
 from eventhub.access.quotas import RateLimited, ZoneStorageFull
+from eventhub.access.sessions import ActingSession
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
     EventHubError,
@@ -142,6 +143,8 @@ async def emit(
         principal.require_storage()
     if principal.rates is not None:
         await services.authorizer.rates.spend(principal, len(events))
+    if principal.session is not None:
+        _require_supplied(principal.session, events)
     types = await services.types.zone(principal.zone_id)
     checked = bool(types) or info.undeclared == "refuse"
     drafts: list[Draft] = []
@@ -173,8 +176,20 @@ async def emit(
     return _emitted(info.name, await services.log.append(drafts, info, principal.queue_owner))
 
 
+def _require_supplied(session: ActingSession, events: Sequence[EventIn]) -> None:
+    """Raise SessionSuspended, or TypeNotSupplied with the index of the first event of a type that
+    the session has not declared (RDY-03).
+    """
+    for index, event in enumerate(events):
+        try:
+            session.require_supplied(event.domain, event.type)
+        except EventHubError as error:
+            error.index = index
+            raise
+
+
 def _may_see(principal: Principal, stream: str, event: Event) -> bool:
-    return principal.may_listen(stream) and is_shown(event, principal)
+    return principal.beside_session().may_listen(stream) and is_shown(event, principal)
 
 
 def _draft(
@@ -251,7 +266,7 @@ async def emit_route(call: Call) -> Response:
     require_emit(principal, stream)
     info = await call.find_stream(principal, stream)
     if principal.rates is not None or principal.storage_quota is not None:
-        await _require_quotas(call.authorizer, principal, info)
+        await require_quotas(call.authorizer, principal, info)
     if info.deletes_at_us is not None:
         raise StreamDeleting.of(stream, info.deletes_at_us)
     key, ce_headers = _own_headers(headers)
@@ -269,7 +284,7 @@ async def emit_route(call: Call) -> Response:
     return response
 
 
-async def _require_quotas(authorizer: Authorizer, principal: Principal, info: StreamInfo) -> None:
+async def require_quotas(authorizer: Authorizer, principal: Principal, info: StreamInfo) -> None:
     """Raise RateLimited or ZoneStorageFull if a quota is known to be used up; after a pause, in
     which nothing is read.
     """

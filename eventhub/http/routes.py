@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
+from eventhub.access import roles
 from eventhub.access.quotas import RateLimited, ZoneStorageFull
+from eventhub.access.sessions import (
+    HEADER,
+    SessionSuspended,
+    TypeNotSupplied,
+    UnknownSession,
+    WrongSessionKind,
+)
 from eventhub.base import errors, limits
 from eventhub.base.errors import DatabaseBusy
 from eventhub.event import cloudevents, fox_xml, oif
@@ -42,6 +50,7 @@ class Route(NamedTuple):
     raises: tuple[type[errors.EventHubError], ...] = ()
     body: Mapping[str, Any] | None = None  # a type or JSON Schema by media type
     parameters: tuple[dict[str, Any], ...] = ()  # OpenAPI parameters, without those of the path
+    only_reads: bool = False  # a POST that changes nothing
 
     def pattern(self) -> re.Pattern[str]:
         """Compile the path to a pattern in which a parameter is one path segment."""
@@ -62,13 +71,23 @@ class Route(NamedTuple):
             + list(self.parameters),
             "responses": {
                 **{status: _response(spec) for status, spec in self.responses.items()},
-                **_problem_responses((*_ALWAYS, *self.raises)),
+                **_problem_responses((*_ALWAYS, *self.raises, *self._refusals)),
             },
         }
         if self.body is not None:
             operation["requestBody"] = {"required": True, "content": _content(self.body)}
         operation["security"] = [{"bearer": []}] if self.authenticates else []
         return operation
+
+    @property
+    def role(self) -> str:
+        """The role that an operator needs."""
+        return roles.needed(self.method, roles.VIEWER if self.only_reads else "")
+
+    @property
+    def _refusals(self) -> tuple[type[errors.EventHubError], ...]:
+        """The refusals of callers who are known."""
+        return (errors.AddressNotAllowed,) if self.depends_on_caller else ()
 
     @property
     def authenticates(self) -> bool:
@@ -93,6 +112,15 @@ def query_parameter(name: str, text: str, **schema: Any) -> dict[str, Any]:
     """Return an OpenAPI query parameter, a string unless `schema` says otherwise."""
     shape = {"type": "string", **schema}
     return {"name": name, "in": "query", "required": False, "description": text, "schema": shape}
+
+
+SESSION = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "description": "A session of the client, through which the request acts.",
+    "schema": {"type": "string"},
+}
 
 
 async def unbound(call: Call) -> Response:
@@ -148,6 +176,7 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
         ZoneStorageFull,
     ),
     *(TransientUnavailable, StorageFull),
+    *(UnknownSession, WrongSessionKind, SessionSuspended, TypeNotSupplied),
 )
 
 _CLOUD_EVENT = {"type": "object", "description": "CloudEvents 1.0, JSON format."}
@@ -177,6 +206,7 @@ HTTP_ROUTES: tuple[Route, ...] = (
             fox_xml.CONTENT_TYPES[0]: _TEXT,
         },
         responses={"200": ResponseSpec("Stored and durable.", {JSON: EmittedJson})},
+        parameters=(SESSION,),
         raises=EMIT_REFUSES,
         handler=emit_route,
     ),

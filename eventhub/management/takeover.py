@@ -108,7 +108,8 @@ _OLD_OBJECTS = {
     "functions": ["append_events", "prove_continuity", "roll_segments"],
 }  # fmt: skip
 _NAMED_MAX = 20  # in one message
-_NOT_COPIED = frozenset({"incarnation"})  # the log is proved again for this version
+# the log is proved again for this version; the old table `sessions` is `registration_owners` now
+_NOT_COPIED = frozenset({"incarnation", "sessions"})
 
 
 class Refused(Exception):

@@ -109,6 +109,14 @@ def _stored(schema_editor: BaseDatabaseSchemaEditor, storage: TableStorage) -> I
         schema_editor.table_sql = original
 
 
+class LiveManager(models.Manager):
+    """Manager of rows that are deleted by setting `deleted_at`."""
+
+    def live(self) -> models.QuerySet:
+        """Return the rows that are not deleted."""
+        return self.filter(deleted_at__isnull=True)
+
+
 class Reference(models.ForeignKey):
     """A foreign key without constraint and index, of a row that may outlive the one it names or
     is written too often for either.

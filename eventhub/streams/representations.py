@@ -35,6 +35,7 @@ class ControlJson(TypedDict):
     expires_at: Time | None
     priority: int
     security_level: str
+    order: str
 
 
 class StoredEventJson(EventJson, CursorJson):
@@ -71,6 +72,7 @@ def stored_event_json(located: StreamEvent) -> StoredEventJson:
             "expires_at": time_text(event.expires_at_us) if event.expires_at_us else None,
             "priority": event.priority,
             "security_level": event.security_level,
+            "order": event.order or "session",
         },
     }
 

@@ -12,7 +12,6 @@ from django.utils.crypto import salted_hmac
 from eventhub.access.grants import HUB_STREAMS
 from eventhub.access.principal import Actor, is_shown
 from eventhub.access.rate_limits import spend_now
-from eventhub.access.selectors import channel_mask
 from eventhub.api.announcements import append_events, raw_connection
 from eventhub.api.pagination import Page
 from eventhub.api.replies import about, current
@@ -21,20 +20,17 @@ from eventhub.base.clock import SystemClock
 from eventhub.base.errors import FieldTooLong, Forbidden, InvalidField
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import Event
-from eventhub.event.errors import ImmutableProperty
-from eventhub.event.inbound import EventIn, event_mask, stored_bytes
+from eventhub.event.inbound import EventIn
 from eventhub.eventlog import keyed_state, streams
 from eventhub.eventlog.append import lock_head
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.errors import Changed, StreamDeleting
 from eventhub.eventlog.keyed_state import KeyState, StatePage
-from eventhub.eventlog.originals import find_originals_now
 from eventhub.eventlog.stored import Cursor
 from eventhub.eventlog.streams import StreamRow
+from eventhub.streams.checked_event import checked_draft
 from eventhub.streams.errors import NotKeyed, UnknownKey
 from eventhub.streams.selectors import about_stream, position_of
-from eventhub.types import selectors as types
-from eventhub.types.originals import PossibleCopy, may_be_copy, require_kept
 
 _NEXT = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.([0-9]{1,18})\.([0-9a-f]{96})")
 _NONCE_BYTES = 16
@@ -110,18 +106,7 @@ def put_key(
         raise InvalidField("The event must be the state of the key in the path.", field="key")
     event.key = key
     event.correlation = event.correlation or _action()
-    mask = event_mask(event)
-    if not isinstance(mask, int):
-        mask = channel_mask(zone_id=actor.zone_id, channels=mask)
-    declared = types.lineage_of(zone_id=actor.zone_id, domain=event.domain, type=event.type)
-    checker = declared.checker(event, undeclared=row.policy.undeclared)
-    payload = stored_bytes(event, client=client, mask=mask)
-    if checker is not None:
-        checker.work(event, len(payload))
-        checker.check(event)
-    draft = Draft(row.id, mask, payload, key=key)
-    if checker is not None and checker.immutable and may_be_copy(event, draft):
-        _require_kept(actor, PossibleCopy(0, event, draft, checker.immutable))
+    draft = checked_draft(actor=actor, row=row, event=event, client=client)
     with transaction.atomic():
         before, hidden = _before(actor, row, key)
         if not hidden:
@@ -135,20 +120,6 @@ def put_key(
     return found, before is None
 
 
-def _require_kept(actor: Actor, possible: PossibleCopy) -> None:
-    """Raise ImmutableProperty if the event is a copy that changes an immutable property."""
-
-    def may_see(stream: str, event: Event) -> bool:
-        return actor.may_listen(stream) and is_shown(event, actor.principal)
-
-    found = find_originals_now(raw_connection(), actor.zone_id, [possible.as_copy()])
-    try:
-        require_kept([possible], found, may_see)
-    except ImmutableProperty as error:
-        error.index = None
-        raise
-
-
 def delete_key(*, actor: Actor, stream: str, key: str, expected: int | None) -> None:
     """Append a tombstone with the type and channels of the key's latest event. Raises UnknownKey,
     Changed.
@@ -159,6 +130,8 @@ def delete_key(*, actor: Actor, stream: str, key: str, expected: int | None) -> 
         if found is None:
             raise UnknownKey(field="key")
         tombstone = _tombstone(found, client)
+        if actor.session is not None:
+            actor.session.require_supplied(tombstone.domain, tombstone.type)
         payload = protobuf_codec.encode(tombstone)
         draft = Draft(row.id, tombstone.mask, payload, key=key, tombstone=True)
         _append(draft._replace(expected=expected))

@@ -11,11 +11,12 @@ from django.utils import timezone
 from eventhub.access.principal import Actor
 from eventhub.accounts.services import lock_zone, require_zone_not_deleting
 from eventhub.api.announcements import announce
-from eventhub.api.grace import end_of_grace, rfc3339
+from eventhub.api.grace import end_of_grace
 from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
 from eventhub.base.broker import DELETE_DUE, request_task
 from eventhub.base.errors import LimitReached, NumberOutOfRange
+from eventhub.event.json_codec import moment_text
 from eventhub.eventlog.errors import NotDeleting
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.types.definitions import check_declaration, schemas_of
@@ -99,7 +100,7 @@ def schedule_deletion(
         if found[-1].deletes_at is None or grace_s is not None:
             ends = end_of_grace(grace_s)
             _set_deletes_at(found, ends)
-            attributes = {**names, "deletes_at": rfc3339(ends)}
+            attributes = {**names, "deletes_at": moment_text(ends)}
             announce(
                 zone=actor.zone,
                 type="type.deletion.scheduled",
@@ -132,7 +133,7 @@ def withdraw_deletion(*, actor: Actor, names: Mapping[str, str]) -> Sequence[Eve
 def require_not_deleting(type: EventType) -> None:
     """Raise TypeDeleting if the deletion of the type is scheduled."""
     if type.deletes_at is not None:
-        raise TypeDeleting(deletes_at=rfc3339(type.deletes_at))
+        raise TypeDeleting(deletes_at=moment_text(type.deletes_at))
 
 
 def _locked(actor: Actor, names: Mapping[str, str]) -> list[EventType]:

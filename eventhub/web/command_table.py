@@ -12,8 +12,11 @@ from eventhub.web.openapi import document
 _HEADERS = ("If-Match", "If-None-Match")
 _JSON = "application/json"
 _RAW = "application/x-ndjson"
-# What the command line does by itself: `emit`, `listen`, `segments download`, `login`
-_BY_HAND = re.compile(r"/v1/(session|streams/{stream}/(events|segments/{segment}/raw))")
+# What the command line does by itself: `emit`, `listen`, `segments download`, `login`. Passwords
+# are typed in the console, not in a shell, which stores them in its history.
+_BY_HAND = re.compile(
+    r"/v1/(session(/setup|/password)?|streams/{stream}/(events|segments/{segment}/raw))"
+)
 # whose last word is the verb itself
 _ACTIONS = {
     *("apply", "cancel", "check", "discard", "dry-run", "explain", "heartbeat", "interest"),
@@ -49,11 +52,19 @@ GROUPS = {
     "keys": "API keys by their public id: show, change and revoke them.",
     "languages": "Filter languages: list them.",
     "limits": "Limits of tenants: list and set them.",
+    "members": "The hub's processes: list them.",
+    "monitoring": "Events about clients and API calls: show and switch them.",
+    "presence": "Connected clients: list them.",
+    "operators": "Operators: create them, change their roles and delete them.",
+    "operators setup-token": "Set-up tokens, with which operators set their passwords.",
     "overview": "The figures of a zone.",
     "registration-groups": "Groups of registrations, which are suspended and resumed together.",
     "registrations": "Registrations (subscriptions): create, change, explain and end them.",
     "registrations bulk": "Many registrations: create, change and end them in one request.",
+    "registrations timers": "Timers of a registration, by their handles.",
     "replays": "Replay runs, which send events again: preview, start, pause and cancel them.",
+    "session-groups": "Groups of consumer sessions: create, change and delete them.",
+    "sessions": "Admin, supplier and consumer sessions: create, change and delete them.",
     "storage": "The storage in use, and the quota of the hub.",
     "streams": "Streams: create, change and delete them.",
     "streams closure": "The closure of a stream: which events match an interest.",
@@ -63,6 +74,7 @@ GROUPS = {
     "streams segments": "Segments of a stream: list them, and show the current one.",
     "streams segments current": "The segment being written.",
     "streams state": "State of a keyed stream: show, put and end the state of a key.",
+    "timers": "Timers and delayed events: create, list, suspend and delete them.",
     "types": "Declared types of events: declare, list and delete them.",
     "zones": "Zones (tenants): create, list and delete them.",
 }

@@ -15,6 +15,7 @@ from delivery.forward.backlog import Backlog
 from delivery.forward.bounds import BacklogSettings
 from delivery.health.watch import HealthWatch, WatchedParts
 from delivery.partitions.archive import PartitionArchive
+from delivery.presence.watch import PresenceWatch
 from delivery.tenant_limits.usage import QuotaWatch
 from eventhub.access.authorizer import Authorizer
 from eventhub.access.zone_names import zone_names
@@ -28,6 +29,9 @@ from eventhub.eventlog.log import Log
 from eventhub.eventlog.maintenance import Maintenance
 from eventhub.eventlog.retention.disk import Disk
 from eventhub.eventlog.retention.drop import RetentionHooks
+from eventhub.http.tracing import Tracer
+from eventhub.monitoring.heartbeat import membership
+from eventhub.monitoring.watch import MemberWatch
 from eventhub.types.registry import TypeRegistry
 from registrations.feed import Feed
 from registrations.interest.live import Closures
@@ -42,6 +46,7 @@ class Hub(NamedTuple):
     types: TypeRegistry
     closures: Closures
     health: HealthWatch
+    tracer: Tracer
     env: Env
 
 
@@ -57,7 +62,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         archive=archive_of(env.archive_url),
         mark_url=env.mark_url,
     )
-    async with opened as log:
+    async with opened as log, membership("web", env.database_url):
         authorizer = Authorizer(
             log,
             secret=env.secret_key,
@@ -72,7 +77,9 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         log.on_write_refused = maintenance.note_refused_write
         health = HealthWatch(WatchedParts(log, authorizer, maintenance), env, SystemClock())
         log.tail.on_stored = maintenance.wake
+        tracer = Tracer(log)
         heartbeats = HeartbeatWatch(env.database_direct_url, SystemClock())
+        members = MemberWatch(env.database_direct_url, SystemClock(), PresenceWatch().check)
         tasks = [
             asyncio.create_task(run_forever("authorizer", authorizer.run)),
             asyncio.create_task(run_forever("feed", feed.run)),
@@ -81,9 +88,11 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
             asyncio.create_task(run_forever("maintenance", maintenance.run)),
             asyncio.create_task(run_forever("health", health.run)),
             asyncio.create_task(run_forever("heartbeats", heartbeats.run)),
+            asyncio.create_task(run_forever("members", members.run)),
+            asyncio.create_task(run_forever("traces", tracer.run)),
         ]
         try:
-            yield Hub(log, authorizer, feed, types, closures, health, env)
+            yield Hub(log, authorizer, feed, types, closures, health, tracer, env)
         finally:
             for task in tasks:
                 task.cancel()

@@ -16,6 +16,7 @@ from eventhub.base.broker import DELIVER, QUEUES, SLOTS, threads
 from eventhub.base.env import Env, refuse
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.archive.reader import archive_of
+from eventhub.monitoring.heartbeat import MemberThread
 from eventhub.preflight import settings_or_exit
 from eventhub.worker.delivery_task import DeliverTask, DeliveryRunner
 from registrations.endpoints.addresses import parse_allowed
@@ -28,7 +29,7 @@ COMMAND = "celery -A eventhub worker"
 
 def attach(app: Celery) -> None:
     """Add the hub's steps to the application's workers."""
-    app.steps["worker"].update({RequireStep, DeliveriesStep})
+    app.steps["worker"].update({RequireStep, DeliveriesStep, MemberStep})
     app.steps["consumer"].add(ConsumingStep)
 
 
@@ -63,6 +64,15 @@ class DeliveriesStep(bootsteps.StartStopStep):  # type: ignore[misc]
             worker.app.tasks[DELIVER], _drain_settings(worker.env), worker.hostname
         )
         return DeliverTask.runner
+
+
+class MemberStep(bootsteps.StartStopStep):  # type: ignore[misc]
+    """Makes a worker a member of the hub while it runs."""
+
+    requires = (RequireStep,)
+
+    def create(self, worker: Any) -> MemberThread:
+        return MemberThread("worker", worker.env.database_url)
 
 
 class ConsumingStep(bootsteps.StartStopStep):  # type: ignore[misc]

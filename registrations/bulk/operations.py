@@ -1,8 +1,9 @@
 """The specification of the bulk route: path, body, responses and errors. Django module."""
 
+from eventhub.access.sessions import UnknownSession, WrongSessionKind
 from eventhub.base import errors, limits
 from eventhub.event.inbound import NDJSON
-from eventhub.http.routes import ResponseSpec, Route, query_parameter
+from eventhub.http.routes import SESSION, ResponseSpec, Route, query_parameter
 from registrations.bulk.route import bulk_registrations
 
 _LINE = (
@@ -35,6 +36,7 @@ BULK_ROUTES: tuple[Route, ...] = (
         parameters=(
             query_parameter("client", "The client that owns them; by default the key's own."),
             query_parameter("ids", "Report the id of each new registration.", type="boolean"),
+            SESSION,
         ),
         raises=(
             errors.InvalidField,
@@ -48,6 +50,8 @@ BULK_ROUTES: tuple[Route, ...] = (
             errors.RequestTimeout,
             errors.UnsupportedMediaType,
             errors.DatabaseUnavailable,
+            UnknownSession,
+            WrongSessionKind,
         ),
         handler=bulk_registrations,
     ),

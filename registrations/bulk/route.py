@@ -55,6 +55,7 @@ class BulkRequest(NamedTuple):
     authorizer: Authorizer
     credential: str
     options: BulkOptions
+    session: str | None  # that it acts through
 
 
 async def bulk_registrations(call: Call) -> StreamingResponse:
@@ -69,7 +70,8 @@ async def bulk_registrations(call: Call) -> StreamingResponse:
     if head.content_type != NDJSON:
         raise UnsupportedMediaType(f"Lines are sent as {NDJSON}.")
     options = _parse_options(call.scope)
-    request = BulkRequest(call.authorizer, head.credential, options)
+    session = None if principal.session is None else principal.session.name
+    request = BulkRequest(call.authorizer, head.credential, options, session)
     await _in_thread(_owner, principal, options)
     batches = BatchReader(call.incoming)
     await batches.start()  # before the answer starts: a client that waits for `100 Continue` has it
@@ -129,7 +131,10 @@ def _count(result: BatchResult, name: str) -> int:
 
 async def _authorized(request: BulkRequest) -> Principal:
     """Authorize the caller again for each batch: its key may expire meanwhile."""
-    return await request.authorizer.authenticate(request.credential)
+    found = await request.authorizer.authenticate(request.credential)
+    if request.session is None:
+        return found
+    return await request.authorizer.through(found, request.session)
 
 
 def _parse_options(scope: Any) -> BulkOptions:

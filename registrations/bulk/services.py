@@ -25,7 +25,12 @@ from registrations.quotas import Room, room
 from registrations.requests import NewRegistration
 from registrations.resolver import Resolver, is_same_definition
 from registrations.scope import Owner
-from registrations.services import ChangePlan, lock_owner, require_listen_to_all
+from registrations.services import (
+    ChangePlan,
+    PlannedRegistration,
+    lock_owner,
+    require_listen_to_all,
+)
 from registrations.statements import KnownRegistration, RegistrationRow
 
 
@@ -178,7 +183,8 @@ class _Batch:
         if len(plan.creates) - len(plan.ends) >= self._room.left:
             raise self._room.refusal
         self._budget.take(definition.streams, definition.expensive)
-        plan.creates.append((item.key, definition))
+        owner = self._resolver.owner(item)
+        plan.creates.append(PlannedRegistration(item.key, definition, owner))
         return True
 
     def _change(self, found: RegistrationRow, operation: ChangeLine) -> None:

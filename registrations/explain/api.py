@@ -9,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from eventhub.access.names import valid_name
+from eventhub.access.roles import VIEWER
 from eventhub.api.resource import ResourceView, operation, parse_number
 from eventhub.base import errors, metrics
 from registrations.errors import UnknownRegistration
@@ -33,7 +34,12 @@ class Check(ResourceView):
 
     serializer_class = CheckSerializer
 
-    @operation("Check a filter; nothing is registered", body=CheckRequestSerializer, status=200)
+    @operation(
+        "Check a filter; nothing is registered",
+        body=CheckRequestSerializer,
+        status=200,
+        role=VIEWER,
+    )
     def create(self, request: Request, **kwargs: Any) -> Response:
         with metrics.EXPLAIN_S.labels(operation="check").time():
             return self.answer(selectors.check(actor=self.actor, body=request.data))
@@ -50,6 +56,7 @@ class Explain(ResourceView):
         *(UnknownLanguage, FilterSyntax, FilterTooLarge),
         body=ExplainRequestSerializer,
         status=200,
+        role=VIEWER,
     )
     def create(self, request: Request, **kwargs: Any) -> Response:
         with metrics.EXPLAIN_S.labels(operation="explain").time():

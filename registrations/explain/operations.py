@@ -66,6 +66,7 @@ EXPLAIN_ROUTES: tuple[Route, ...] = (
         },
         raises=(*_LOG, *_FILTER),
         handler=_ROUTES.dry_run,
+        only_reads=True,
     ),
     Route(
         method="GET",

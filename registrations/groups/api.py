@@ -4,11 +4,12 @@ from typing import Any
 
 from rest_framework import serializers
 
+from eventhub.access.sessions import UnknownSession, WrongSessionKind
 from eventhub.api.fields import FlagField, NameField
 from eventhub.api.resource import operation
 from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, Serializer
 from eventhub.base import errors
-from registrations.errors import GroupExists, GroupInUse, UnknownGroup
+from registrations.errors import GroupExists, GroupInUse, UnknownGroup, UnknownSessionGroup
 from registrations.groups import services
 from registrations.models import RegistrationGroup
 from registrations.resource import OwnedView
@@ -25,16 +26,43 @@ class NewGroupSerializer(GroupChangeSerializer):
     client = NameField(
         required=False, help_text="The client that owns it; by default the key's own client."
     )
+    session = NameField(
+        required=False,
+        help_text="The consumer session of the client that it belongs to; by default the one that"
+        " the request acts through. Immutable.",
+    )
+    session_group = NameField(
+        required=False, help_text="Instead of `session`: the client's session group. Immutable."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "session" in attrs and "session_group" in attrs:
+            raise errors.InvalidField(
+                "A group belongs to a `session` or to a `session_group`, not to both.",
+                field="session_group",
+            )
+        return attrs
 
 
 class GroupSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
     suspended = serializers.BooleanField(help_text=_SUSPENDED)
     registrations = serializers.IntegerField(help_text="Number of live registrations in the group.")
+    session = serializers.CharField(
+        source="session_name",
+        allow_null=True,
+        help_text="The consumer session that it belongs to; suspended with it.",
+    )
+    session_group = serializers.CharField(
+        source="session_group_name", allow_null=True, help_text="Likewise, the session group."
+    )
 
     class Meta:
         model = RegistrationGroup
-        fields = ("id", "client", "name", "suspended", "registrations", "created_at", "changed")
+        fields = (
+            *("id", "client", "name", "suspended", "session", "session_group", "registrations"),
+            *("created_at", "changed"),
+        )
 
 
 class RegistrationGroups(OwnedView):
@@ -48,10 +76,14 @@ class RegistrationGroups(OwnedView):
     serializer_class = GroupSerializer
 
     @operation(
-        "Create a registration group", GroupExists, errors.LimitReached, body=NewGroupSerializer
+        "Create a registration group",
+        *(GroupExists, errors.LimitReached, UnknownSession, UnknownSessionGroup, WrongSessionKind),
+        body=NewGroupSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> RegistrationGroup:
-        return services.create_group(actor=self.actor, owner=self.owner(body), **body)
+        owner = self.owner(body)
+        new = services.NewGroup(**body)
+        return services.create_group(actor=self.actor, owner=owner, new=new)
 
     @operation("Suspend or resume a registration group", body=GroupChangeSerializer)
     def perform_partial_update(self, body: dict[str, Any]) -> RegistrationGroup:

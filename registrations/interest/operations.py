@@ -64,6 +64,7 @@ INTEREST_ROUTES: tuple[Route, ...] = (
             errors.RequestTimeout,
         ),
         handler=unbound,
+        only_reads=True,
     ),
 )
 

@@ -84,17 +84,32 @@ SELECT system.sequence AS system, l.history::text, pg_snapshot_xmin(pg_current_s
 SELECT id, name FROM clients WHERE id = ANY (%s::bigint[])
 
 -- name: suspensions
--- The suspensions of some groups, as sequences of one stream, that can cover an event after a sequence; the latest first. A
--- stream without a position in a barrier had none of the group's registrations before it: a suspension that starts there covers
--- the stream from its beginning; one that ends there covers nothing. On a transient stream only current suspensions count.
-SELECT s.group_id, COALESCE(f.sequences[array_position(f.streams, %(stream_id)s)], 0) AS since,
-       u.sequences[array_position(u.streams, %(stream_id)s)] AS until
-  FROM suspensions s
-  JOIN barriers f ON f.id = s.from_barrier
-  LEFT JOIN barriers u ON u.id = s.until_barrier
- WHERE s.group_id = ANY (%(groups)s::bigint[])
-   AND (u.id IS NULL OR u.sequences[array_position(u.streams, %(stream_id)s)] > %(after)s)
- ORDER BY s.id DESC
+-- The suspensions of some groups and of their parents, as sequences of one stream, that can cover an event after a sequence; the
+-- latest first. Those of a parent are returned for the group and for the parent. A stream without a position in a barrier had
+-- none of the group's registrations before it: a suspension that starts there covers the stream from its beginning; one that
+-- ends there covers nothing. On a transient stream only current suspensions count. A group without any has one row without
+-- positions.
+WITH named AS MATERIALIZED (
+    SELECT id, parent_id FROM registration_groups WHERE id = ANY (%(groups)s::bigint[])
+), covered AS (
+    SELECT id AS group_id, id AS suspended_id FROM named
+    UNION
+    SELECT id, parent_id FROM named WHERE parent_id IS NOT NULL
+    UNION
+    SELECT parent_id, parent_id FROM named WHERE parent_id IS NOT NULL
+)
+SELECT c.group_id, found.since, found.until
+  FROM covered c
+  LEFT JOIN LATERAL (
+    SELECT s.id, COALESCE(f.sequences[array_position(f.streams, %(stream_id)s)], 0) AS since,
+           u.sequences[array_position(u.streams, %(stream_id)s)] AS until
+      FROM suspensions s
+      JOIN barriers f ON f.id = s.from_barrier
+      LEFT JOIN barriers u ON u.id = s.until_barrier
+     WHERE s.group_id = c.suspended_id
+       AND (u.id IS NULL OR u.sequences[array_position(u.streams, %(stream_id)s)] > %(after)s)
+  ) AS found ON true
+ ORDER BY found.id DESC NULLS LAST
 
 -- name: strategy
 SELECT matching FROM streams WHERE id = %s
@@ -131,3 +146,10 @@ SELECT r.id, v.streams
   JOIN registration_versions v ON v.registration_id = r.id AND v.until_barrier IS NULL
  WHERE r.id = ANY (%(registrations)s) AND r.client_id = %(client_id)s AND r.deleted_at IS NULL
  ORDER BY r.id
+
+-- name: registrations_of_session
+-- The registrations of a session or a session group, live or ended: each of their versions is in one of the owner's groups.
+SELECT DISTINCT v.registration_id
+  FROM registration_groups g
+  JOIN registration_versions v ON v.group_id = g.id
+ WHERE g.session_id = %(session)s OR g.session_group_id = %(session_group)s

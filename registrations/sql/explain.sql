@@ -14,8 +14,8 @@ SELECT DISTINCT v.registration_id
 
 -- name: version_statuses
 -- Versions of some live registrations of a zone, or of one client, that name a stream: those that applied to an event of it,
--- and the current ones. A group is suspended for the event if the event is within one of its suspensions; a stream that is not
--- in its barriers had none of its registrations. OFFSET 0 makes the planner look up each registration by id, even if its
+-- and the current ones. A group is suspended for the event if the event is within one of its suspensions, or of its parent's; a
+-- stream that is not in its barriers had none of its registrations. OFFSET 0 makes the planner look up each registration by id, even if its
 -- statistics of the stream are wrong, as they are after a bulk load.
 SELECT r.id AS registration, c.name AS client, ARRAY(SELECT jsonb_array_elements_text(c.groups)) AS groups, v.number, v.endpoint_id, v.language,
        v.filter::text AS filter_json, COALESCE(f.sequence, 0) AS since, u.sequence AS until, v.until_barrier IS NULL AS current,
@@ -23,7 +23,7 @@ SELECT r.id AS registration, c.name AS client, ARRAY(SELECT jsonb_array_elements
        EXISTS (SELECT FROM suspensions s
                  JOIN barriers b ON b.id = s.from_barrier
                  LEFT JOIN barriers e ON e.id = s.until_barrier
-                WHERE s.group_id = v.group_id
+                WHERE s.group_id IN (g.id, g.parent_id)
                   AND COALESCE(b.sequences[array_position(b.streams, %(stream_id)s)], 0) < %(sequence)s
                   AND (e.id IS NULL OR e.sequences[array_position(e.streams, %(stream_id)s)] >= %(sequence)s)) AS group_suspended,
        ARRAY(SELECT x.name FROM streams x WHERE x.id = ANY (v.streams)) AS streams

@@ -9,23 +9,28 @@ SELECT v.id, v.language, v.filter::text
  WHERE v.id > %(after)s
    AND v.streams @> ARRAY[%(stream_id)s]::bigint[] AND v.until_barrier IS NULL AND NOT v.suspended
    AND (%(audience)s::text[] IS NULL OR jsonb_exists_any(c.groups, %(audience)s::text[]))
-   AND NOT EXISTS (SELECT FROM suspensions s WHERE s.group_id = v.group_id AND s.until_barrier IS NULL)
+   AND NOT EXISTS (SELECT FROM registration_groups g JOIN suspensions s ON s.group_id IN (g.id, g.parent_id)
+                    WHERE g.id = v.group_id AND s.until_barrier IS NULL)
  ORDER BY v.id
  LIMIT %(count)s
 
 -- name: added
--- The same of registrations that started at some barriers, or whose group was resumed there.
+-- The same of registrations that started at some barriers, or whose group, or its parent, was resumed there.
 SELECT v.language, v.filter::text
   FROM registration_versions v
   JOIN registrations r ON r.id = v.registration_id AND r.deleted_at IS NULL
   JOIN clients c ON c.id = r.client_id
  WHERE v.id IN (SELECT n.id FROM registration_versions n WHERE n.from_barrier = ANY (%(barriers)s::bigint[])
                  UNION
-                SELECT n.id FROM suspensions x JOIN registration_versions n ON n.group_id = x.group_id
+                SELECT n.id
+                  FROM suspensions x
+                  JOIN registration_groups g ON g.id = x.group_id OR g.parent_id = x.group_id
+                  JOIN registration_versions n ON n.group_id = g.id
                  WHERE x.until_barrier = ANY (%(barriers)s::bigint[]))
    AND v.streams @> ARRAY[%(stream_id)s]::bigint[] AND v.until_barrier IS NULL AND NOT v.suspended
    AND (%(audience)s::text[] IS NULL OR jsonb_exists_any(c.groups, %(audience)s::text[]))
-   AND NOT EXISTS (SELECT FROM suspensions s WHERE s.group_id = v.group_id AND s.until_barrier IS NULL)
+   AND NOT EXISTS (SELECT FROM registration_groups g JOIN suspensions s ON s.group_id IN (g.id, g.parent_id)
+                    WHERE g.id = v.group_id AND s.until_barrier IS NULL)
  LIMIT %(count)s
 
 -- name: listened

@@ -61,8 +61,11 @@ RETURNING b.streams, b.segments::text[] AS segments, b.sequences
 
 -- name: insert
 -- Ids ascend in the order given.
-INSERT INTO registrations (zone_id, client_id, key)
-SELECT %s, %s, key FROM unnest(%s::text[]) WITH ORDINALITY AS g (key, n) ORDER BY n
+INSERT INTO registrations (zone_id, client_id, key, session_id, session_group_id)
+SELECT %(zone_id)s, %(client_id)s, key, session_id, session_group_id
+  FROM unnest(%(keys)s::text[], %(sessions)s::bigint[], %(session_groups)s::bigint[])
+       WITH ORDINALITY AS g (key, session_id, session_group_id, n)
+ ORDER BY n
 RETURNING id
 
 -- name: insert_versions
@@ -129,12 +132,16 @@ SELECT CASE WHEN count(*) <= %(most)s THEN COALESCE(array_agg(id), '{}') END FRO
 -- null, has all these streams, so that the index finds their registrations.
 SELECT r.id, c.name AS client, v.streams, v.language, v.filter::text AS filter_json, v.endpoint_id, e.url,
        v.number, (extract(epoch FROM r.created_at) * 1000000)::bigint AS created_at_us, v.from_barrier AS barrier, r.key,
-       v.suspended, v.group_id, g.name AS group, v.report::text AS report_json, same.id AS equal_to
+       v.suspended, v.group_id, CASE WHEN NOT g.root THEN g.name END AS group, v.report::text AS report_json, same.id AS equal_to,
+       r.session_id, r.session_group_id, s.name AS session, m.name AS session_group,
+       CASE WHEN g.root THEN g.id ELSE g.parent_id END AS root_id
   FROM registrations r
   JOIN clients c ON c.id = r.client_id
   JOIN registration_versions v ON v.registration_id = r.id AND v.until_barrier IS NULL
   LEFT JOIN endpoints e ON e.id = v.endpoint_id
   LEFT JOIN registration_groups g ON g.id = v.group_id
+  LEFT JOIN sessions s ON s.id = r.session_id
+  LEFT JOIN session_groups m ON m.id = r.session_group_id
   LEFT JOIN LATERAL (
     SELECT w.registration_id AS id FROM registration_versions w
      WHERE w.digest = v.digest AND w.until_barrier IS NULL AND w.registration_id <> r.id
@@ -147,6 +154,8 @@ SELECT r.id, c.name AS client, v.streams, v.language, v.filter::text AS filter_j
    AND (%(ids)s::bigint[] IS NULL OR r.id = ANY (%(ids)s))
    AND (%(endpoint)s::bigint IS NULL OR v.endpoint_id = %(endpoint)s)
    AND (%(group)s::text IS NULL OR g.name = %(group)s)
+   AND (%(session)s::text IS NULL OR s.name = %(session)s)
+   AND (%(session_group)s::text IS NULL OR m.name = %(session_group)s)
    AND (%(suspended)s::boolean IS NULL OR v.suspended = %(suspended)s)
    AND (%(key)s::text IS NULL OR r.key = %(key)s)
    AND (%(stream_id)s::bigint IS NULL OR v.streams @> ARRAY[%(stream_id)s]::bigint[])
@@ -165,9 +174,17 @@ SELECT b.id AS barrier, p.stream_id, p.segment::text AS segment, p.sequence
  WHERE b.id = ANY (%s) AND p.stream_id = ANY (%s)
 
 -- name: lock_groups
--- Keeps them from being suspended, resumed or deleted before the registrations that name them are committed.
-SELECT name, id FROM registration_groups
- WHERE client_id = %s AND name = ANY (%s::text[]) AND deleted_at IS NULL
+-- Groups by name and roots of sessions by id, with the sessions that they belong to. Keeps them, and the parents of the groups,
+-- from being suspended, resumed or deleted before the registrations that name them are committed. A parent has a lower id.
+WITH named AS MATERIALIZED (
+    SELECT id, parent_id FROM registration_groups
+     WHERE client_id = %(client_id)s AND name = ANY (%(names)s::text[]) AND deleted_at IS NULL
+    UNION
+    SELECT id, NULL FROM registration_groups
+     WHERE client_id = %(client_id)s AND id = ANY (%(roots)s::bigint[]) AND deleted_at IS NULL
+)
+SELECT name, id, session_id, session_group_id FROM registration_groups
+ WHERE id IN (SELECT id FROM named UNION SELECT parent_id FROM named) AND deleted_at IS NULL
  ORDER BY id FOR SHARE
 
 -- name: delete_groups

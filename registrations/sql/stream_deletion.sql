@@ -24,5 +24,10 @@ DELETE FROM group_streams
 DELETE FROM listen_interests
  WHERE stream_id = %(id)s AND digest IN (SELECT digest FROM listen_interests WHERE stream_id = %(id)s LIMIT %(rows_max)s)
 
+-- name: erase_cursors
+DELETE FROM session_cursors
+ WHERE stream_id = %(id)s
+   AND session_id IN (SELECT session_id FROM session_cursors WHERE stream_id = %(id)s LIMIT %(rows_max)s)
+
 -- name: erase_build
 DELETE FROM index_builds WHERE stream_id = %(id)s

@@ -23,7 +23,9 @@ EVENT = {"domain": "shop", "type": "order.placed"}
 DECLARED: dict[str, Any] = {"domain": "shop", "type": "measured", "attributes": {"n": 1}}
 # Written on purpose: refused logins are counted, and listeners that started before they were
 # refused are recorded. Open sockets are counted. There are no other leases and heartbeats.
-NOT_DIGESTED = frozenset({"listeners", "login_attempts", "socket_counts", "web_processes"})
+NOT_DIGESTED = frozenset(
+    {"listeners", "login_attempts", "members", "socket_counts", "web_processes"}
+)
 _METHODS = ("get", "post", "put", "patch", "delete")
 TOKEN_S = 3_600  # longer than the tests of a module take
 EMIT = "POST /v1/streams/{stream}/events"
@@ -76,6 +78,7 @@ class World:
             "manager": zone.key("manage:orders"),
             "ending": zone.key("manage:*", expires_at="2099-01-01T00:00:00Z"),
             "nothing": zone.key(),
+            "elsewhere": zone.key("manage:*", "listen:*", allowed_addresses=["192.0.2.1"]),
             "other": self.other.admin,
             "revoked": zone.key("emit:*", "manage:*"),
             "expired": zone.key("emit:*", "manage:*", expires_at=soon),
@@ -143,6 +146,27 @@ class World:
             made = zone.hub.call("POST", "/v1/registration-groups", {"name": name}, key=key).json
             self.marks[f"<{kind}group>"] = str(made["id"])
             zone.register({**body, "streams": ["orders"], "group": name, "key": "taken"}, key=key)
+
+        self._sessions(zone, them)
+
+    def _sessions(self, zone: LiveZone, them: str) -> None:
+        """Create sessions of each kind, and session groups: of the admin and of another client."""
+        supplies = [{"domain": "shop", "type": "order.placed"}]
+        team, theirs = {"name": "team"}, {"name": "theirs"}
+        for mark, kind, key, body in (
+            ("<sessiongroup>", "session-groups", zone.admin, team),
+            ("<theirsessiongroup>", "session-groups", them, theirs),
+            ("<session>", "sessions", zone.admin, {"kind": "consumer", "group": "team"}),
+            ("<supplier>", "sessions", zone.admin, {"kind": "supplier", "supplies": supplies}),
+            ("<adminsession>", "sessions", zone.admin, {"kind": "admin"}),
+            ("<suspended>", "sessions", zone.admin,
+             {"kind": "supplier", "supplies": supplies, "suspended": True}),
+            ("<theirsession>", "sessions", them, {"kind": "consumer"}),
+        ):  # fmt: skip
+            body = {"name": mark.strip("<>"), **body}
+            made = zone.hub.call("POST", f"/v1/{kind}", body, key=key)
+            assert made.status == 201, made
+            self.marks[mark] = str(made.json["id"])
 
     def _settle(self) -> None:
         """Wait until everything that is to expire has expired, and the maintainer has created its

@@ -20,7 +20,9 @@ ZONELESS = frozenset(
         *("GET /docs/api", "GET /docs/errors", "GET /docs/openapi.json"),
         *("GET /healthz", "GET /readyz", "GET /metrics"),
         *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
+        *("POST /v1/session/setup", "POST /v1/session/password"),
         *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS confirm"),
+        *("WS resend", "WS disconnect", "WS credit"),
         "WS stop",  # these name a listen of the same socket
     }
 )
@@ -53,7 +55,12 @@ READS = (
     Row("GET /v1/overview", "/v1/overview", "manage", own=True),
     Row("GET /v1/zones", "/v1/zones", operator=True),
     Row("GET /v1/zones/{name}", "/v1/zones/<zone>", operator=True),
+    Row("GET /v1/operators", "/v1/operators", operator=True),
+    Row("GET /v1/operators/{operator}", "/v1/operators/<operator>", operator=True),
     Row("GET /v1/storage", "/v1/storage", "manage", own=True),
+    Row("GET /v1/members", "/v1/members", operator=True),
+    Row("GET /v1/monitoring", "/v1/monitoring", "manage", own=True),
+    Row("GET /v1/presence", "/v1/presence", "manage", own=True),
     Row("GET /v1/channels", "/v1/channels", "emit listen manage peer", own=True),
     Row("GET /v1/clients", "/v1/clients", "manage", own=True),
     Row("GET /v1/clients", "/v1/clients?after=<client>", "manage", own=True),
@@ -95,6 +102,14 @@ READS = (
     Row("GET /v1/registration-groups", "/v1/registration-groups?client=<client>", "listen",
         own=True),
     Row("GET /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
+    Row("GET /v1/sessions", "/v1/sessions", "emit listen manage", own=True),
+    Row("GET /v1/sessions", "/v1/sessions?group=<sessiongroupname>", "emit listen manage",
+        own=True),
+    Row("GET /v1/sessions/{session}", "/v1/sessions/<session>", "emit listen manage"),
+    Row("GET /v1/session-groups", "/v1/session-groups", "emit listen manage", own=True),
+    Row("GET /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",
+        "emit listen manage"),
+    Row("GET /v1/registrations", "/v1/registrations?session=<sessionname>", "listen", own=True),
     Row("GET /v1/streams", "/v1/streams", "emit listen manage peer", own=True),
     Row("GET /v1/streams/{stream}", STREAM, "emit listen manage peer"),
     Row("GET /v1/streams/{stream}/closure", f"{STREAM}/closure", "emit manage"),
@@ -124,6 +139,11 @@ READS = (
     Row("GET /v1/application-groups", "/v1/application-groups", "listen peer", own=True),
     Row("GET /v1/application-groups/{application_group}",
         "/v1/application-groups/<applicationgroup>", "listen peer"),
+    Row("GET /v1/timers", "/v1/timers", "emit manage", own=True),
+    Row("GET /v1/timers", "/v1/timers?client=<client>", "emit manage", own=True),
+    Row("GET /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage"),
+    Row("GET /v1/registrations/{registration}/timers/{handle}",
+        "/v1/registrations/<registration>/timers/<handle>", "emit manage"),
     Row("GET /v1/types", "/v1/types", "emit listen manage peer", own=True),
     Row("GET /v1/types/{domain}/{type}", "/v1/types/<type>", "emit listen manage peer"),
     Row("GET /v1/types/{domain}/{type}/{version}", "/v1/types/<type>/1",
@@ -152,6 +172,7 @@ WRITES = (
     Row("DELETE /v1/streams/{stream}/state/{key}", f"{STREAM}/state/<statekey>", "emit"),
     Row("PUT /v1/applications/{application}", "/v1/applications/more", "emit", own=True,
         body={"state": "online"}),
+    Row("PATCH /v1/monitoring", "/v1/monitoring", "manage", own=True, body={"presence": True}),
     Row("POST /v1/applications/{application}/heartbeat",
         "/v1/applications/<application>/heartbeat", "emit", body={}),
     Row("PUT /v1/applications/{application}/monitor",
@@ -160,6 +181,12 @@ WRITES = (
         "/v1/applications/<application>/monitor", "manage"),
     Row("PUT /v1/application-groups/{application_group}", "/v1/application-groups/more",
         "manage", body={"applications": ["<application>"]}),
+    Row("POST /v1/timers", "/v1/timers", "emit",
+        body={"stream": "<stream>", "client": "<client>", "handle": "more", "after_s": 36_000}),
+    Row("PATCH /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage", body={"suspended": False}),
+    Row("PATCH /v1/registrations/{registration}/timers/{handle}",
+        "/v1/registrations/<registration>/timers/<handle>", "emit manage",
+        body={"suspended": False}),
     Row("PUT /v1/channels/{channel}", "/v1/channels/more", "manage", own=True, body={"mask": "4"}),
     Row("PUT /v1/types/{domain}/{type}", "/v1/types/more/one", "manage", own=True,
         body={"schema": {}}),
@@ -204,6 +231,18 @@ WRITES = (
         body={"name": "mine", "client": "<client>"}),
     Row("PATCH /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen",
         body={"suspended": True}),
+    Row("POST /v1/sessions", "/v1/sessions", "emit listen manage",
+        body={"name": "mine", "kind": "consumer", "client": "<client>"}),
+    Row("PATCH /v1/sessions/{session}", "/v1/sessions/<session>", "emit listen manage",
+        body={"window": 5}),
+    Row("PATCH /v1/sessions/{session}", "/v1/sessions/<session>", "listen",
+        body={"suspended": True}),
+    Row("POST /v1/session-groups", "/v1/session-groups", "emit listen manage",
+        body={"name": "mine", "client": "<client>"}),
+    Row("PATCH /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",
+        "emit listen manage", body={"window": 5}),
+    Row("POST /v1/registrations", "/v1/registrations", "listen",
+        body={"streams": ["<stream>"], "session": "<sessionname>"}),
     Row("POST /v1/zones", "/v1/zones", operator=True, body={"name": "<zone>"}),
     Row("PUT /v1/limits", "/v1/limits", operator=True, body={}),
     Row("PUT /v1/storage", "/v1/storage", operator=True, body={"quota_bytes": None}),
@@ -214,6 +253,13 @@ WRITES = (
     Row("POST /v1/jobs/retention/runs/{run}/apply", "/v1/jobs/retention/runs/<run>/apply",
         operator=True, body={}),
     Row("PUT /v1/streams/{stream}", STREAM, "manage", own=True, body={"segment_events_max": 7}),
+    Row("POST /v1/operators", "/v1/operators", operator=True,
+        body={"name": "<operator>", "role": "viewer"}),
+    Row("PATCH /v1/operators/{operator}", "/v1/operators/<operator>", operator=True,
+        body={"role": "operator"}),
+    Row("POST /v1/operators/{operator}/setup-token", "/v1/operators/<operator>/setup-token",
+        operator=True, body={}),
+    Row("DELETE /v1/operators/{operator}", "/v1/operators/<operator>", operator=True),
     Row("DELETE /v1/zones/{name}", "/v1/zones/<zone>", operator=True),
     Row("POST /v1/zones/{name}/restore", "/v1/zones/<zone>/restore", operator=True, body={}),
     *(Row(f"{method} {route}{after}", f"{path}{after}", "manage", own=True, body=body)
@@ -221,8 +267,14 @@ WRITES = (
                           ("/v1/types/{domain}/{type}", "/v1/types/more/one"),
                           ("/v1/streams/{stream}", STREAM))
       for method, after, body in (("DELETE", "", None), ("POST", "/restore", {}))),
+    Row("DELETE /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage"),
+    Row("DELETE /v1/registrations/{registration}/timers/{handle}",
+        "/v1/registrations/<registration>/timers/<handle>", "emit manage"),
     Row("DELETE /v1/registrations/{registration}", "/v1/registrations/<registration>", "listen"),
     Row("DELETE /v1/registration-groups/{group}", "/v1/registration-groups/<group>", "listen"),
+    Row("DELETE /v1/sessions/{session}", "/v1/sessions/<session>", "listen"),
+    Row("DELETE /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",
+        "listen"),
     Row("POST /v1/endpoints/{endpoint}/verify", "/v1/endpoints/<endpoint>/verify", "listen"),
     Row("DELETE /v1/endpoints/{endpoint}/secrets/{secret}",
         "/v1/endpoints/<endpoint>/secrets/<secret>", "listen"),
@@ -253,6 +305,7 @@ class Tenants:
             each.create_stream("plain")
         zone.define_channel(f"{NAME}-channel", 0)
         self._interest(sink)
+        self._sessions()
 
     def _interest(self, sink: Sink) -> None:
         zone, key = self.zone, self.owner
@@ -271,6 +324,9 @@ class Tenants:
         body = {"streams": [NAME], "endpoint": endpoint, "attributes": {"code": SECRET}}
         [made] = zone.register({**body, "group": f"{NAME}-group"}, key=key)
         event = {"domain": NAME, "type": "order.placed", "attributes": {"code": SECRET}}
+        later = {"stream": NAME, "handle": f"{NAME}-tick", "after_s": 36_000, "event": event}
+        timer = ask("POST", "/v1/timers", later)
+        ask("POST", "/v1/timers", {**later, "registration": made["id"]})
         for state_key in ("sku-7", "sku-7", f"{SECRET}-key"):
             assert zone.emit(NAME, {**event, "key": state_key}, key=key).status == 200
         page = zone.hub.call("GET", f"/v1/streams/{NAME}/segments", key=key).json
@@ -281,6 +337,8 @@ class Tenants:
         delivered = finished(zone.hub, key, endpoint, 3)
         replay = ask("POST", "/v1/replays", {"endpoint": endpoint, "streams": [NAME]})
         zone.hub.call("POST", f"/v1/replays/{replay['id']}/cancel", {}, key=key)
+        operator = f"{SECRET}-operator"
+        _made(zone.hub.operate("POST", "/v1/operators", {"name": operator, "role": "viewer"}))
         secrets = f"/v1/endpoints/{endpoint}/secrets"
         ask("POST", secrets, {})
         previous = zone.hub.call("GET", secrets, key=key).json["items"][0]
@@ -292,6 +350,8 @@ class Tenants:
             "<endpoint>": endpoint,
             "<secret>": previous["id"],
             "<registration>": made["id"],
+            "<timer>": timer["id"],
+            "<handle>": f"{NAME}-tick",
             "<group>": group["id"],
             "<groupname>": f"{NAME}-group",
             "<delivery>": delivered[0]["id"],
@@ -303,7 +363,23 @@ class Tenants:
             "<applicationgroup>": f"{NAME}-tills",
             "<run>": run["id"],
             "<zone>": zone.name,
+            "<operator>": operator,
         }
+
+    def _sessions(self) -> None:
+        """Create a session and a session group, each with a registration."""
+        self.marks |= {"<sessionname>": f"{NAME}-session", "<sessiongroupname>": f"{NAME}-team"}
+        for mark, path, body in (
+            ("session", "/v1/sessions", {"name": f"{NAME}-session", "kind": "consumer"}),
+            ("sessiongroup", "/v1/session-groups", {"name": f"{NAME}-team"}),
+        ):
+            made = _made(self.hub.call("POST", path, body, key=self.owner))
+            self.marks[f"<{mark}>"] = made["id"]
+        self.zone.register(
+            {"streams": [NAME], "session": f"{NAME}-session"},
+            {"streams": [NAME], "session_group": f"{NAME}-team"},
+            key=self.owner,
+        )
 
     def send(self, row: Row, who: str, *, zone: str = "") -> Answer:
         """Return the row's request by one of `keys`, by the `owner`, or by the `operator`."""

@@ -35,11 +35,17 @@ PAGES = {
     "types": "Types",
     "types/shop/order.placed": "order.placed",
     "applications": "Applications",
+    "sessions": "Sessions",
+    "timers": "Timers",
     "channels": "Channels",
     "clients": "Clients",
     "limits": "Limits",
     "storage": "Storage",
+    "members": "Members",
+    "traces": "Traces",
     "jobs": "Jobs",
+    "audit-trail?client=tester": "Audit trail",
+    "operators": "Operators",
     "jobs/backtest?stream=orders": "Back-test",
     "jobs/retention?stream=orders": "Retention",
 }
@@ -52,8 +58,11 @@ FORMS = {  # what opens each
     "streams": "New stream",
     "types": "New type",
     "applications": "New application",
+    "sessions": "New session",
+    "timers": "New timer",
     "channels": "New channel",
     "clients": "New client",
+    "operators": "New operator",
     "limits": "Change the limits",
     "storage": "Change the quota",
 }
@@ -152,7 +161,7 @@ def test_the_chosen_colours_stay(desk: Desk) -> None:
 def test_keys_lead_everywhere(desk: Desk) -> None:
     page = desk.open("overview", "Overview")
     for key, heading in (("l", "Live events"), ("s", "Streams"), ("t", "Types"), ("h", "Channels"),
-                         ("a", "Applications"),
+                         ("a", "Applications"), ("i", "Timers"),
                          ("f", "Filters"), ("r", "Registrations"), ("p", "Groups"),
                          ("e", "Endpoints"), ("d", "Deliveries"), ("x", "Dead letters"),
                          ("y", "Replays"), ("c", "Clients"), ("q", "Storage"), ("j", "Jobs"),

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.chaos import disk, report
+from tests.chaos import disk, report, timers
 from tests.chaos.callbacks import run as callbacks
 from tests.chaos.circle import run as circle
 from tests.chaos.exact import run as exact
@@ -111,6 +111,7 @@ KINDS = {
     "quota": Kind(quota.add_arguments, quota.run),
     "spark": Kind(spark.add_arguments, spark.run),
     "starts": Kind(starts.add_arguments, starts.run),
+    "timers": Kind(timers.add_arguments, timers.run),
     "upgrade": Kind(upgrade.add_arguments, upgrade.run),
 }
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-POLL_S = 0.01
+POLL_S = 0.03
 
 
 class NeverCame(Exception):

@@ -69,7 +69,7 @@ def key(*grants: str, zone_name: str = "default", client_name: str = "tester", *
         actor=Actor(home.pk, home.name, None),
         client=owner,
         grants=grants_of(*grants),
-        **terms,
+        terms=keys.KeyTerms(**terms),
     )
     return issued.text
 

@@ -39,7 +39,7 @@ def wait_until(happened: Callable[[], bool], what: str, patience_s: float = PATI
     until = time.monotonic() + patience_s
     while not happened():
         assert time.monotonic() < until, f"timed out after {patience_s} s waiting for: {what}"
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 class Hub:

@@ -1,6 +1,7 @@
-"""Registrations are suspended, resumed and moved between groups while events come, and the
-forwarder lags: an event is expected to exactly those registrations that were awake when it was
-appended; and a listener that reads all again afterwards gets the same.
+"""Registrations are suspended, resumed and moved between groups while events come, some of them
+with the session that they belong to, and the forwarder lags: an event is expected to exactly those
+registrations that were awake when it was appended; and a listener that reads all again afterwards
+gets the same.
 
 What happens is one row of chances, each step answered before the next, so a small model in Python
 says what is right.
@@ -15,7 +16,8 @@ from tests.integration.forward_world import eventually
 from tests.live import LiveHub, LiveZone
 
 STREAMS = ("orders", "returns", "stock", "bills")
-GROUPS = ("north", "south", "east", "west")
+GROUPS = {"": ("north", "south"), "reader": ("east",), "team": ("west",)}  # by owner
+OWNERS = {"": {}, "reader": {"session": "reader"}, "team": {"session_group": "team"}}
 STEPS = 320
 ROUND = 80  # steps, for most of which no forwarder runs
 LAG = """
@@ -39,6 +41,7 @@ class Interest:
     streams: list[str]
     group: str | None
     suspended: bool
+    owner: str = ""
 
 
 class Model:
@@ -51,10 +54,18 @@ class Model:
         self.endpoint = made["id"]
         self.do("PATCH", f"/v1/endpoints/{self.endpoint}", {"enabled": False})
         self.live: dict[int, Interest] = {}
-        self.groups = {
-            name: self.do("POST", "/v1/registration-groups", {"name": name})["id"]
-            for name in GROUPS
+        session = self.do("POST", "/v1/sessions", {"name": "reader", "kind": "consumer"})
+        team = self.do("POST", "/v1/session-groups", {"name": "team"})
+        # what is suspended and resumed as a whole, by name
+        self.paths = {
+            "reader": f"/v1/sessions/{session['id']}",
+            "team": f"/v1/session-groups/{team['id']}",
         }
+        for owner, names in GROUPS.items():
+            for name in names:
+                body = {"name": name, **OWNERS[owner]}
+                made = self.do("POST", "/v1/registration-groups", body)
+                self.paths[name] = f"/v1/registration-groups/{made['id']}"
         self.asleep: set[str] = set()
         self.events: dict[tuple[str, int], list[int]] = {}  # the registrations of each
 
@@ -73,17 +84,23 @@ class Model:
         awake = [
             registration
             for registration, one in self.live.items()
-            if name in one.streams and not one.suspended and one.group not in self.asleep
+            if name in one.streams
+            and not one.suspended
+            and not {one.group, one.owner} & self.asleep
         ]
         self.events[name, answer.json["ranges"][0]["first"]] = sorted(awake)
 
     def make(self) -> None:
+        owner = self.chance.choice([*GROUPS])
         one = Interest(
             self.chance.sample(STREAMS, 1),
-            self.chance.choice((None, *GROUPS)),
+            self.chance.choice((None, *GROUPS[owner])),
             self.chance.random() < 0.2,
+            owner,
         )
-        made = self.do("POST", "/v1/registrations", {**vars(one), "endpoint": self.endpoint})
+        fields = {name: value for name, value in vars(one).items() if name != "owner"}
+        body = {**fields, **OWNERS[owner], "endpoint": self.endpoint}
+        made = self.do("POST", "/v1/registrations", body)
         self.live[made["id"]] = one
 
     def change(self) -> None:
@@ -94,7 +111,7 @@ class Model:
         change: dict[str, Any] = self.chance.choice(
             (
                 {"suspended": self.chance.random() < 0.3},
-                {"group": self.chance.choice(GROUPS)},
+                {"group": self.chance.choice((None, *GROUPS[one.owner]))},
                 {"streams": self.chance.sample(STREAMS, self.chance.choice((1, 1, 2)))},
             )
         )
@@ -103,12 +120,10 @@ class Model:
 
     def toggle_group(self) -> None:
         several = [*self.asleep] * 2  # none stays asleep for long
-        name = self.chance.choice([*GROUPS, *sorted(several)])
+        name = self.chance.choice([*self.paths, *sorted(several)])
         self.asleep ^= {name}
-        path = f"/v1/registration-groups/{self.groups[name]}"
-        assert self.do("PATCH", path, {"suspended": name in self.asleep})["suspended"] == (
-            name in self.asleep
-        )
+        change = {"suspended": name in self.asleep}
+        assert self.do("PATCH", self.paths[name], change)["suspended"] == (name in self.asleep)
 
     def end(self) -> None:
         if self.live:

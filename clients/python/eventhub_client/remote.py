@@ -5,7 +5,7 @@ history, replay, state, streams, segments and types. Plain module.
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import aiohttp
 import orjson
@@ -16,6 +16,7 @@ from eventhub_client.history import HistoryQuery, HistoryWalk, backward_pages, o
 from eventhub_client.http import Answer, Http, Request, stream_path
 from eventhub_client.listening import UNREACHABLE, OnGap, follow, pause_s
 from eventhub_client.position import ReadPosition, Subscription
+from eventhub_client.sessions import ConsumerSession
 from eventhub_client.state import State
 from eventhub_client.transports import Transport
 from eventhub_client.types import (
@@ -43,9 +44,14 @@ class Suppressor(Protocol):
 class HubClient:
     """A hub: `async with HubClient("http://127.0.0.1:8000", key) as hub:`."""
 
-    def __init__(self, base_url: str, credential: str) -> None:
+    def __init__(self, base_url: str, credential: str, *, acting_as: str = "") -> None:
+        """Prepare a client. `acting_as`: the session of the key's client through which it emits,
+        registers or manages (an EventHub-Session); `session` consumes one.
+        """
         self.base_url = base_url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {credential}"}
+        if acting_as:
+            self._headers["EventHub-Session"] = acting_as
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> "HubClient":
@@ -201,6 +207,19 @@ class HubClient:
         """Return one event by its sequence."""
         path = stream_path(stream, "events", str(sequence))
         return cast("dict[str, Any]", await self.call("GET", path))
+
+    def session(
+        self,
+        name: str,
+        *,
+        window: int | None = None,
+        on_gap: Literal["raise", "continue"] = "raise",
+    ) -> ConsumerSession:
+        """Return a consumer session of the key's client, to be connected: `async with
+        hub.session("alarms") as session:`. `window`: the events that may be unacknowledged, instead
+        of the session's own.
+        """
+        return ConsumerSession(self.http, name, window=window, on_gap=on_gap)
 
     # --- keyed state ---
 

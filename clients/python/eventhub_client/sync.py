@@ -17,6 +17,7 @@ from eventhub_client.history import HistoryQuery
 from eventhub_client.outbox import DeadLetter, Outbox, OutboxOptions, OutboxStatus
 from eventhub_client.profile import Profile
 from eventhub_client.remote import Event, HubClient, Suppressor
+from eventhub_client.sessions import ConsumerSession
 from eventhub_client.state import State
 from eventhub_client.types import Cursor, Delivered, Page, Receipt, Reply, Start, StateItem
 
@@ -26,8 +27,8 @@ T = TypeVar("T")
 class SyncHubClient:
     """The blocking form of `HubClient`, which documents each call."""
 
-    def __init__(self, base_url: str, credential: str) -> None:
-        self._hub = HubClient(base_url, credential)
+    def __init__(self, base_url: str, credential: str, *, acting_as: str = "") -> None:
+        self._hub = HubClient(base_url, credential, acting_as=acting_as)
         self._loop: Background | None = None
 
     def __enter__(self) -> "SyncHubClient":
@@ -97,6 +98,14 @@ class SyncHubClient:
         with self.using(lambda hub: hub.state(stream)) as state:
             yield SyncState(state, self._run)
 
+    @contextmanager
+    def session(self, name: str, **options: Any) -> Iterator["SyncConsumerSession"]:
+        """Connect a consumer session: `with hub.session("alarms") as session: for event in
+        session:`; the options as in `HubClient.session`.
+        """
+        with self.using(lambda hub: hub.session(name, **options)) as session:
+            yield SyncConsumerSession(session, self._run)
+
     def snapshot(self, stream: str) -> tuple[dict[str, StateItem], Cursor]:
         return self._run.run(self._hub.snapshot(stream))
 
@@ -123,6 +132,20 @@ class SyncHubClient:
         if self._loop is None:
             raise RuntimeError("Use the client in `with`.")
         return self._loop
+
+
+class SyncConsumerSession:
+    """The blocking form of `ConsumerSession`."""
+
+    def __init__(self, session: ConsumerSession, loop: Background) -> None:
+        self._session = session
+        self._loop = loop
+
+    def __iter__(self) -> Iterator[Delivered]:
+        return self._loop.iterate(aiter(self._session))
+
+    def acknowledge(self, *events: Delivered, through: bool = False, stored: bool = False) -> None:
+        self._loop.run(self._session.acknowledge(*events, through=through, stored=stored))
 
 
 class SyncState(Mapping[str, StateItem]):

@@ -21,7 +21,8 @@ Source = Callable[[Http, ReadPosition], AsyncIterator[Message]]
 Transport = Literal["websocket", "sse", "poll"]
 
 _SUBPROTOCOL = "eventhub.v1.json"
-_FINAL_CLOSES = (4401,)  # the credential is refused: a retry cannot help
+# the credential is refused, or may not be used from here: a retry cannot help
+_FINAL_CLOSES = {4401: ("invalid_credentials", 401), 4403: ("address_not_allowed", 403)}
 _WAIT = str(limits.CLIENT_POLL_S)
 
 
@@ -57,7 +58,8 @@ async def open_socket(http: Http) -> AsyncIterator[aiohttp.ClientWebSocketRespon
 def require_open(socket: aiohttp.ClientWebSocketResponse) -> None:
     """Raise HubProblem if the hub closed the socket for good."""
     if socket.close_code in _FINAL_CLOSES:
-        raise refusal({"code": "invalid_credentials", "status": 401})
+        code, status = _FINAL_CLOSES[socket.close_code]
+        raise refusal({"code": code, "status": status})
 
 
 class ServerSent(NamedTuple):

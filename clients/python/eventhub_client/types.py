@@ -122,6 +122,8 @@ class Delivered(NamedTuple):
     latest_version: str = ""  # of the event's type, where it is newer than the event's (FOX-20)
     signature: str = ""  # of the event's tags, if `listen` requested it (FOX-17)
     variables: Mapping[int, str] = MappingProxyType({})  # by registration, bound to this event
+    stream: str = ""  # of an event for a session
+    out_of_order: str = ""  # late, hold or full: why it came out of the session's order
 
     @classmethod
     def of(cls, message: dict[str, Any]) -> "Delivered":
@@ -138,6 +140,8 @@ class Delivered(NamedTuple):
             message.get("latest_version", ""),
             message.get("signature", ""),
             {int(id): next(iter(bound)) for id, bound in message.get("bindings", {}).items()},
+            message.get("stream", ""),
+            message.get("out_of_order", ""),
         )
 
     @property
@@ -219,6 +223,17 @@ class HubProblem(Exception):
         self.position: dict[str, Any] = problem.get("position", {})
         self.retry_after_s = retry_after_s
         super().__init__(f"{self.code}: {problem.get('detail', '')}")
+
+
+class SessionEnded(Exception):
+    """The hub ended a session on this connection: `reason` is `request`, `replaced`, `deleted` or
+    `changed`.
+    """
+
+    def __init__(self, session: str, reason: str) -> None:
+        self.session = session
+        self.reason = reason
+        super().__init__(f"The session {session} was disconnected: {reason}.")
 
 
 class LossDetected(Exception):

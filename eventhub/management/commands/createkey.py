@@ -47,7 +47,7 @@ def _create(options: dict[str, Any]) -> tuple[str, bool]:
         actor=Actor(zone.pk, zone.name, None),
         client=client,
         grants=grants,
-        label=options["label"][: limits.NAME_CHARS_MAX],
+        terms=keys.KeyTerms(label=options["label"][: limits.NAME_CHARS_MAX]),
     )
     return issued.text, found is None
 

@@ -3,9 +3,19 @@ import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tansta
 import { api, done } from "./client";
 import { keepToken } from "./csrf";
 import { Problem } from "./problem";
+import type { components } from "./schema";
+
+export type Role = components["schemas"]["LoginState"]["role"];
+
+export const ROLES: readonly Role[] = ["viewer", "operator", "admin"]; // each may do what those before it may
+
+export function includes(role: Role, least: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(least);
+}
 
 export interface Session {
   username: string;
+  role: Role;
 }
 
 const KEY = ["session"];
@@ -18,8 +28,7 @@ export function useSession() {
 async function readSession(): Promise<Session | null> {
   try {
     const found = await done(api.GET("/v1/session"));
-    keepToken(found.csrf_token);
-    return { username: found.username };
+    return sessionOf(found);
   } catch (error) {
     if (error instanceof Problem && error.status === 401) return null;
     throw error;
@@ -31,11 +40,35 @@ export function useSignIn() {
   return useMutation({
     mutationFn: (body: { username: string; password: string }) =>
       done(api.POST("/v1/session", { body })),
-    onSuccess: (found) => {
-      keepToken(found.csrf_token);
-      begin(queries, { username: found.username });
-    },
+    onSuccess: (found) => begin(queries, sessionOf(found)),
   });
+}
+
+/** Set the password of an operator who has a set-up token, and sign in. */
+export function useSetUp() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: components["schemas"]["Setup"]) => done(api.POST("/v1/session/setup", { body })),
+    onSuccess: (found) => begin(queries, sessionOf(found)),
+  });
+}
+
+/** Change one's own password. */
+export function useChangePassword() {
+  return useMutation({
+    mutationFn: (body: components["schemas"]["PasswordChange"]) => done(api.POST("/v1/session/password", { body })),
+    onSuccess: sessionOf,
+  });
+}
+
+function sessionOf({ username, role, csrf_token: token }: components["schemas"]["LoginState"]): Session {
+  keepToken(token);
+  return { username, role };
+}
+
+/** The role of the operator who is signed in. */
+export function useRole(): Role {
+  return useSession().data?.role ?? "viewer";
 }
 
 export function useSignOut() {

@@ -2,11 +2,13 @@ import { Kbd, NavLink, Stack } from "@mantine/core";
 import { IconBook2, IconExternalLink } from "@tabler/icons-react";
 import { Link, useLocation } from "react-router";
 
+import { includes, useRole } from "../api/session";
 import { pathIn } from "../api/zone";
 import classes from "./Navigation.module.css";
 import { GROUPS, type Page } from "./pages";
 
 export function Navigation({ zone }: { zone: string }) {
+  const role = useRole();
   return (
     <Stack component="nav" aria-label="Main" h="100%" gap={2} justify="space-between">
       <div>
@@ -15,9 +17,11 @@ export function Navigation({ zone }: { zone: string }) {
             <div className={classes.title} aria-hidden>
               {group.label}
             </div>
-            {group.pages.map((page) => (
-              <PageLink key={page.path} page={page} zone={zone} />
-            ))}
+            {group.pages
+              .filter((page) => includes(role, page.role ?? "viewer"))
+              .map((page) => (
+                <PageLink key={page.path} page={page} zone={zone} />
+              ))}
           </div>
         ))}
       </div>

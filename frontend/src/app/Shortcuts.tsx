@@ -3,6 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { useEffect, useRef } from "react";
 import { useNavigate } from "react-router";
 
+import { includes, useRole } from "../api/session";
 import { pathIn } from "../api/zone";
 import { PAGES } from "./pages";
 
@@ -11,6 +12,8 @@ const PAUSE_MS_MAX = 2_000; // between `g` and the page's key
 /** The keys of every page, and the list of them behind `?`. */
 export function Shortcuts({ zone }: { zone: string }) {
   const navigate = useNavigate();
+  const role = useRole();
+  const pages = PAGES.filter((page) => includes(role, page.role ?? "viewer"));
   const [shown, { open, close }] = useDisclosure(false);
   const began = useRef(-Infinity);
 
@@ -24,17 +27,17 @@ export function Shortcuts({ zone }: { zone: string }) {
       } else if (event.timeStamp - began.current < PAUSE_MS_MAX) {
         began.current = -Infinity;
         const page = PAGES.find((one) => one.key === event.key);
-        if (page !== undefined) void navigate(pathIn(zone, page.path));
+        if (page !== undefined && includes(role, page.role ?? "viewer")) void navigate(pathIn(zone, page.path));
       }
     };
     document.addEventListener("keydown", pressed);
     return () => document.removeEventListener("keydown", pressed);
-  }, [navigate, open, zone]);
+  }, [navigate, open, role, zone]);
 
   return (
     <Modal opened={shown} onClose={close} title="Keyboard" closeButtonProps={{ "aria-label": "Close" }}>
       <Stack gap="xs">
-        {PAGES.map((page) => (
+        {pages.map((page) => (
           <Row key={page.path} keys={["g", page.key]} label={page.label} />
         ))}
         <Row keys={["?"]} label="This list" />

@@ -1,20 +1,26 @@
-import { Alert, Button, Code, Paper, PasswordInput, Stack, Text, TextInput, Title } from "@mantine/core";
+import { Alert, Anchor, Button, Code, Paper, PasswordInput, Stack, Text, TextInput, Title } from "@mantine/core";
 import { IconAlertCircle } from "@tabler/icons-react";
 import { type SubmitEvent, useState } from "react";
 
 import { textOf } from "../api/problem";
-import { useSignIn } from "../api/session";
+import { useSetUp, useSignIn } from "../api/session";
 import { Brand } from "./Brand";
 import classes from "./SignIn.module.css";
 
+/** The sign-in page; with a set-up token an operator sets its password here. */
 export function SignIn() {
   const signIn = useSignIn();
+  const setUp = useSetUp();
+  const [withToken, setWithToken] = useState(false);
   const [username, setUsername] = useState("");
   const [password, setPassword] = useState("");
+  const [token, setToken] = useState("");
+  const { isError, isPending, error } = withToken ? setUp : signIn;
 
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    signIn.mutate({ username, password });
+    if (withToken) setUp.mutate({ username, setup_token: token, password });
+    else signIn.mutate({ username, password });
   };
 
   return (
@@ -24,14 +30,14 @@ export function SignIn() {
         <Paper component="form" withBorder p="xl" bg="var(--card)" onSubmit={submit} noValidate>
           <Stack gap="md">
             <div>
-              <Title order={1}>Sign in</Title>
+              <Title order={1}>{withToken ? "Set a password" : "Sign in"}</Title>
               <Text c="dimmed" size="sm">
                 For operators of this hub.
               </Text>
             </div>
-            {signIn.isError && (
+            {isError && (
               <Alert color="red" variant="light" icon={<IconAlertCircle />} role="alert">
-                {textOf(signIn.error)}
+                {textOf(error)}
               </Alert>
             )}
             <TextInput
@@ -43,18 +49,32 @@ export function SignIn() {
               value={username}
               onChange={(event) => setUsername(event.currentTarget.value)}
             />
+            {withToken && (
+              <TextInput
+                label="Set-up token"
+                description="An admin gave it to you; it is valid once."
+                autoComplete="one-time-code"
+                required
+                withAsterisk={false}
+                value={token}
+                onChange={(event) => setToken(event.currentTarget.value.trim())}
+              />
+            )}
             <PasswordInput
-              label="Password"
-              autoComplete="current-password"
+              label={withToken ? "New password" : "Password"}
+              autoComplete={withToken ? "new-password" : "current-password"}
               required
               withAsterisk={false}
               value={password}
               onChange={(event) => setPassword(event.currentTarget.value)}
               visibilityToggleButtonProps={{ "aria-label": "Show the password", tabIndex: 0 }}
             />
-            <Button type="submit" loading={signIn.isPending} disabled={username === "" || password === ""}>
-              Sign in
+            <Button type="submit" loading={isPending} disabled={username === "" || password === "" || (withToken && token === "")}>
+              {withToken ? "Set the password" : "Sign in"}
             </Button>
+            <Anchor component="button" type="button" size="sm" onClick={() => setWithToken(!withToken)}>
+              {withToken ? "Sign in with a password" : "Use a set-up token"}
+            </Anchor>
           </Stack>
         </Paper>
         <Stack gap="xs">
@@ -64,7 +84,7 @@ export function SignIn() {
             shows the path.
           </Text>
           <Text size="sm" c="dimmed">
-            Any other hub: <Code>manage.py createsuperuser</Code> creates an operator,{" "}
+            Any other hub: <Code>manage.py createoperator NAME</Code> creates an operator,{" "}
             <Code>manage.py changepassword NAME</Code> sets a new password.
           </Text>
         </Stack>

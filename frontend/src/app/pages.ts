@@ -1,5 +1,6 @@
 import {
   IconActivity,
+  IconAlarm,
   IconApps,
   IconBraces,
   IconBroadcast,
@@ -8,22 +9,30 @@ import {
   IconFilter,
   IconFolders,
   IconGauge,
+  IconHistory,
   IconKey,
   IconListSearch,
   IconMailOff,
+  IconPlugConnected,
   IconRepeat,
+  IconRoute,
   IconSend,
   IconStack2,
   IconTags,
+  IconUsersGroup,
+  IconUsers,
   IconWebhook,
   type TablerIcon,
 } from "@tabler/icons-react";
+
+import type { Role } from "../api/session";
 
 export interface Page {
   path: string;
   label: string;
   icon: TablerIcon;
   key: string; // after `g`
+  role?: Role; // that an operator needs
 }
 
 /** The console's pages, in groups. */
@@ -36,6 +45,7 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
       { path: "streams", label: "Streams", icon: IconStack2, key: "s" },
       { path: "types", label: "Types", icon: IconBraces, key: "t" },
       { path: "applications", label: "Applications", icon: IconApps, key: "a" },
+      { path: "timers", label: "Timers", icon: IconAlarm, key: "i" },
       { path: "channels", label: "Channels", icon: IconTags, key: "h" },
     ],
   },
@@ -44,6 +54,7 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
     pages: [
       { path: "filters", label: "Filters", icon: IconFilter, key: "f" },
       { path: "registrations", label: "Registrations", icon: IconListSearch, key: "r" },
+      { path: "sessions", label: "Sessions", icon: IconPlugConnected, key: "n" },
       { path: "groups", label: "Groups", icon: IconFolders, key: "p" },
     ],
   },
@@ -62,7 +73,11 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
       { path: "clients", label: "Clients", icon: IconKey, key: "c" },
       { path: "limits", label: "Limits", icon: IconGauge, key: "m" },
       { path: "storage", label: "Storage", icon: IconDatabase, key: "q" },
+      { path: "members", label: "Members", icon: IconUsersGroup, key: "b" },
+      { path: "traces", label: "Traces", icon: IconRoute, key: "z" },
       { path: "jobs", label: "Jobs", icon: IconClockPlay, key: "j" },
+      { path: "audit-trail", label: "Audit trail", icon: IconHistory, key: "u" },
+      { path: "operators", label: "Operators", icon: IconUsers, key: "w", role: "admin" },
     ],
   },
 ];

@@ -10,6 +10,7 @@ import { Empty } from "../parts/Empty";
 import { Facts } from "../parts/Facts";
 import { Listed } from "../parts/Listed";
 import { Loading } from "../parts/Loading";
+import { May } from "../parts/May";
 import { Moment } from "../parts/Moment";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Removal } from "../parts/Removal";
@@ -47,22 +48,24 @@ export function GroupDetail({ zone, id, onEnded }: Props) {
       ) : (
         suspend.isError && <ProblemAlert error={suspend.error} />
       )}
-      <Group gap="xs">
-        <Button
-          variant="default"
-          loading={suspend.isPending}
-          leftSection={suspended ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />}
-          onClick={() => suspend.mutate(!suspended)}
-        >
-          {suspended ? "Resume" : "Suspend"}
-        </Button>
-        <Removal
-          title={`Delete the group ${name}?`}
-          about="A group with registrations cannot be deleted. Delete them or remove them from the group first."
-          removal={remove}
-          onConfirm={() => remove.mutate(undefined, { onSuccess: onEnded })}
-        />
-      </Group>
+      <May>
+        <Group gap="xs">
+          <Button
+            variant="default"
+            loading={suspend.isPending}
+            leftSection={suspended ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />}
+            onClick={() => suspend.mutate(!suspended)}
+          >
+            {suspended ? "Resume" : "Suspend"}
+          </Button>
+          <Removal
+            title={`Delete the group ${name}?`}
+            about="A group with registrations cannot be deleted. Delete them or remove them from the group first."
+            removal={remove}
+            onConfirm={() => remove.mutate(undefined, { onSuccess: onEnded })}
+          />
+        </Group>
+      </May>
       <Members zone={zone} group={data.value} />
     </Stack>
   );

@@ -5,6 +5,7 @@ import { Link } from "react-router";
 import { type Faults, isFaulty, numberAt, useAddress } from "../api/address";
 import { pathIn, useZone } from "../api/zone";
 import { FaultAlert } from "../parts/FaultAlert";
+import { May } from "../parts/May";
 import { PageHeader } from "../parts/PageHeader";
 import { ReplayFilters } from "../features/replays/ReplayFilters";
 import { ReplayList } from "../features/replays/ReplayList";
@@ -19,9 +20,11 @@ export function ReplaysPage() {
   return (
     <>
       <PageHeader title="Replays" about="Runs that send events of the log, or failed deliveries, to an endpoint again.">
-        <Button component={Link} to={`${pathIn(zone, "replays/new")}${filter.endpoint === undefined ? "" : `?endpoint=${filter.endpoint}`}`} leftSection={<IconPlus size={16} />}>
-          New replay
-        </Button>
+        <May>
+          <Button component={Link} to={`${pathIn(zone, "replays/new")}${filter.endpoint === undefined ? "" : `?endpoint=${filter.endpoint}`}`} leftSection={<IconPlus size={16} />}>
+            New replay
+          </Button>
+        </May>
       </PageHeader>
       <ReplayFilters zone={zone} filter={filter} faults={faults} onChange={(part) => setSearch((latest) => searchOf({ ...filterOf(latest, {}), ...part }))} />
       {isFaulty(faults) ? <FaultAlert faults={faults} search={search} /> : <ReplayList zone={zone} filter={filter} />}

@@ -2,6 +2,7 @@ import { Alert, Button, Group, Text } from "@mantine/core";
 import { IconClockX } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 
+import { May } from "./May";
 import { Moment } from "./Moment";
 import { ProblemAlert } from "./ProblemAlert";
 
@@ -21,9 +22,11 @@ export function DeletionBanner({ noun, deletesAt, about, restoring, onRestore }:
         <Text size="sm">
           Ends <Moment at={deletesAt} />. {about}
         </Text>
-        <Button variant="default" size="xs" loading={restoring.isPending} onClick={onRestore}>
-          Undo
-        </Button>
+        <May>
+          <Button variant="default" size="xs" loading={restoring.isPending} onClick={onRestore}>
+            Undo
+          </Button>
+        </May>
       </Group>
       {restoring.error !== null && restoring.error !== undefined && <ProblemAlert error={restoring.error} />}
     </Alert>

@@ -3,6 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconTrash } from "@tabler/icons-react";
 
 import { Confirm } from "./Confirm";
+import { May } from "./May";
 
 interface Props {
   title: string;
@@ -17,7 +18,7 @@ interface Props {
 export function Removal({ title, about, action = "Delete", label, removal, onConfirm }: Props) {
   const [asking, { open, close }] = useDisclosure(false);
   return (
-    <>
+    <May>
       <Button
         color="red"
         variant="light"
@@ -41,6 +42,6 @@ export function Removal({ title, about, action = "Delete", label, removal, onCon
         onConfirm={() => onConfirm(close)}
         onClose={close}
       />
-    </>
+    </May>
   );
 }

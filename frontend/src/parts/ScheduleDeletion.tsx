@@ -3,7 +3,9 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconTrash } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 
+import type { Role } from "../api/session";
 import { Confirm } from "./Confirm";
+import { May } from "./May";
 
 const DAY_S = 86_400;
 const GRACE = [
@@ -19,18 +21,19 @@ interface Props {
   noun: string; // "stream"
   name: string;
   compact?: boolean; // in a row of a table
+  role?: Role; // that an operator needs
   about: ReactNode; // the consequences
   removal: { isPending: boolean; error: unknown; reset: () => void };
   onConfirm: (grace_s: number) => Promise<unknown>;
 }
 
 /** The button that schedules a deletion, confirmed by the name, with a grace period. */
-export function ScheduleDeletion({ noun, name, compact = false, about, removal, onConfirm }: Props) {
+export function ScheduleDeletion({ noun, name, compact = false, role, about, removal, onConfirm }: Props) {
   const [asking, { open, close }] = useDisclosure(false);
   const [typed, setTyped] = useState("");
   const [grace, setGrace] = useState(WEEK);
   return (
-    <>
+    <May role={role}>
       <Button
         color="red"
         variant="light"
@@ -73,6 +76,6 @@ export function ScheduleDeletion({ noun, name, compact = false, about, removal, 
           data-autofocus
         />
       </Confirm>
-    </>
+    </May>
   );
 }

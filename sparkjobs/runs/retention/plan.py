@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
+from eventhub.base.arrow import leave_pandas_out
 from sparkjobs.result import read_result
 
 PLAN = "plan.parquet"
@@ -34,6 +35,7 @@ def read_plan(result: Path) -> list[PlannedAction]:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
+    leave_pandas_out()
     data = (result / PLAN).read_bytes()
     known = {file.name: file.sha256 for file in read_result(result).files}
     if hashlib.sha256(data).hexdigest() != known.get(PLAN):

@@ -131,10 +131,12 @@ SELECT t.stream_id, v.id, v.registration_id, v.number, r.client_id, c.name AS cl
  WHERE t.stream_id IN ({requested_streams})
 
 -- name: suspensions
-SELECT g.stream_id, s.group_id, COALESCE(f.sequences[array_position(f.streams, g.stream_id)], 0) AS since,
+-- A suspension of a parent is returned for each of its groups.
+SELECT g.stream_id, g.group_id, COALESCE(f.sequences[array_position(f.streams, g.stream_id)], 0) AS since,
        CASE WHEN u.id IS NOT NULL THEN COALESCE(u.sequences[array_position(u.streams, g.stream_id)], 0) END AS until
-  FROM suspensions s
-  JOIN group_streams g ON g.group_id = s.group_id
+  FROM group_streams g
+  JOIN registration_groups o ON o.id = g.group_id
+  JOIN suspensions s ON s.group_id IN (o.id, o.parent_id)
   JOIN barriers f ON f.id = s.from_barrier
   LEFT JOIN barriers u ON u.id = s.until_barrier
  WHERE g.stream_id IN ({requested_streams})

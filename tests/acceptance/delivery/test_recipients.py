@@ -56,11 +56,12 @@ async def test_interest_names_an_application(hub: LiveHub, orders: LiveZone, sin
     assert sequences(sink, path) == [2, 4, 8]
 
 
+@pytest.mark.req("FOX-14")
 async def test_an_event_with_destinations_reaches_only_these_clients(
     hub: LiveHub, orders: LiveZone, sink: Sink
 ) -> None:
-    """Two clients request everything; one event names one of them, another names both,
-    one nobody.
+    """Two clients request everything, by listeners with and without registrations, in history and
+    by callbacks; one event names one of them, another names both, one nobody, and one has no list.
     """
     keys = {name: orders.key("listen:orders", client=name) for name in ("c7", "c8")}
     made = {}
@@ -70,15 +71,22 @@ async def test_an_event_with_destinations_reaches_only_these_clients(
     several: list[dict[str, Any]] = [
         {"destinations": ["c7"]}, {"destinations": ["c7", "c8"]}, {"destinations": ["c9"]}, {},
     ]  # fmt: skip
+    expected = {"c7": [1, 2, 4], "c8": [2, 4]}
     async with session(hub, keys["c7"]) as c7, session(hub, keys["c8"]) as c8:
-        await c7.listen("orders", registrations=[made["c7"]["id"]])
-        await c8.listen("orders", registrations=[made["c8"]["id"]])
+        for reader, name in ((c7, "c7"), (c8, "c8")):
+            await reader.listen("orders", name="registered", registrations=[made[name]["id"]])
+            await reader.listen("orders", name="plain")
         sent = orders.emit("orders", [{**BILL, **each} for each in several])
         assert sent.status == 200, sent
-        assert [event["sequence"] for event in await c7.events(3)] == [1, 2, 4]
-        assert [event["sequence"] for event in await c8.events(2)] == [2, 4]
-        assert await c7.nothing_waits()
-        assert await c8.nothing_waits()
+        for reader, name in ((c7, "c7"), (c8, "c8")):
+            found = await reader.events(2 * len(expected[name]))
+            for listener in ("registered", "plain"):
+                own = [one["sequence"] for one in found if one["listener"] == listener]
+                assert own == expected[name]
+            assert await reader.nothing_waits()
+    for name, key in keys.items():
+        page = hub.call("GET", "/v1/streams/orders/events?from=oldest", key=key).json
+        assert [one["sequence"] for one in page["events"]] == expected[name]
     sink.wait(3, f"/{orders.name}/c7")
     sink.wait(2, f"/{orders.name}/c8")
     assert sequences(sink, f"/{orders.name}/c7") == [1, 2, 4]

@@ -232,4 +232,35 @@ SESSION = [
     Call("admin", "DELETE /v1/session"),
     Call("operator", "DELETE /v1/session", headers={"X-CSRFToken": ""}),
 ]
-CALLS = [*ZONES, *CLIENTS, *KEYS, *TOKENS, *CHANNELS, *SESSION]
+ADDRESSES = [
+    Call("admin", "POST /v1/clients", {"name": "bound"}),
+    *(
+        Call("admin", "POST /v1/clients/bound/keys", {"grants": [], "allowed_addresses": value})
+        for value in (["10.1.0.0/16", "::1"], None, [], ["10.1.0.1/16"], "::1", [1], ["::1"] * 65)
+    ),
+    Call("admin", "PATCH /v1/keys/<key>", {"allowed_addresses": ["192.0.2.7"]}, ACTION),
+    Call("admin", "PATCH /v1/keys/<key>", {"allowed_addresses": ["192.0.2.7"]}),
+    Call("admin", "PATCH /v1/keys/<key>", {"allowed_addresses": None}),
+]
+NEW_OPERATOR = {"name": "eve", "role": "viewer", "password": "four odd words here"}
+OPERATORS = [
+    Call("operator", "POST /v1/operators", NEW_OPERATOR, ACTION, {"<eve>": "ETag"}),
+    Call("operator", "POST /v1/operators", NEW_OPERATOR),
+    *sends("operator", "POST /v1/operators", {}, None, {**NEW_OPERATOR, "role": "root"}),
+    Call("admin", "POST /v1/operators", NEW_OPERATOR),
+    Call("operator", "GET /v1/operators/eve"),
+    Call("operator", "GET /v1/operators/nobody"),
+    Call("admin", "GET /v1/operators"),
+    Call("operator", "PATCH /v1/operators/eve", {"role": "operator"}, if_match("<eve>")),
+    Call("operator", "PATCH /v1/operators/eve", {"role": "admin"}, if_match("<eve>")),
+    Call("operator", "PATCH /v1/operators/eve", {"active": False}, ACTION),
+    Call("operator", "PATCH /v1/operators/operator", {"role": "viewer"}),
+    Call("operator", "DELETE /v1/operators/operator"),
+    Call("operator", "DELETE /v1/operators/eve", headers=ACTION),
+    Call("operator", "DELETE /v1/operators/eve"),
+    Call("nobody", "POST /v1/session/setup", {**LOGIN, "setup_token": "x"}),
+    Call("operator", "POST /v1/session/password", {"password": "x", "new_password": "y"}),
+    Call("admin", "POST /v1/session/password", {"password": "x", "new_password": "y"}),
+    sql("DELETE FROM login_attempts"),
+]
+CALLS = [*ZONES, *CLIENTS, *KEYS, *ADDRESSES, *TOKENS, *CHANNELS, *SESSION, *OPERATORS]

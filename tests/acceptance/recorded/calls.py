@@ -9,7 +9,9 @@ from tests.acceptance.recorded import (
     hot,
     interest,
     recovery,
+    sessions,
     streams,
+    timers,
     wrong,
 )
 from tests.acceptance.recorded.call import sql
@@ -18,6 +20,7 @@ CALLS = [
     *access.CALLS,
     *streams.CALLS,
     *endpoints.CALLS,
+    *sessions.CALLS,
     *interest.CALLS,
     *delivered.CALLS,
     *every.calls(),
@@ -27,5 +30,6 @@ CALLS = [
     *hot.CALLS,
     *recovery.CALLS,
     *applications.CALLS,
+    *timers.CALLS,
     *interest.ENDED,
 ]

@@ -13,6 +13,7 @@ from tests.acceptance.recorded.call import Call
 PARAMETERS = {
     "client": "shop",
     "public_id": "<key>",
+    "operator": "nobody",
     "channel": "disk",
     "stream": "orders",
     "name": "nowhere",
@@ -20,8 +21,12 @@ PARAMETERS = {
     "delivery": "<delivery>",
     "replay": "1",
     "registration": "<registration>",
+    "timer": "1",
+    "handle": "tick",
     "endpoint": "<endpoint>",
     "group": "<group>",
+    "session": "<session>",
+    "session_group": "<sessiongroup>",
     "application": "till",
     "application_group": "tills",
     "secret": "<previous>",
@@ -35,7 +40,7 @@ PARAMETERS = {
     "path": "report.html",
 }
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
-_OPERATORS = ("/v1/zones", "/v1/jobs")
+_OPERATORS = (*("/v1/zones", "/v1/jobs", "/v1/members", "/v1/operators", "/v1/session/password"),)
 # For the systems that operate the hub: about no stream, and open to callers without a credential.
 OPEN = ("/healthz", "/readyz", "/metrics")
 

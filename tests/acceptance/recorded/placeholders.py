@@ -65,6 +65,8 @@ class Placeholders:
                 self._public_ids[public_id] = f"<public id {number}>"
 
     def _value(self, value: Any) -> Any:
+        if isinstance(value, dict) and "pid" in value:  # a process of the hub
+            return {**_shape(value), "kind": value["kind"]}
         if isinstance(value, dict):
             return {self._text(name): self._field(name, one) for name, one in value.items()}
         if isinstance(value, list):

@@ -32,6 +32,7 @@ FULL = {
     "summary": "one order",
     "time_constraint_ms": 100,
     "merge_scheme": "m",
+    "order": "none",
 }
 POLICY: dict[str, Any] = {
     "durability": "async",
@@ -339,6 +340,10 @@ HUB = [
     *gets("operator", "/v1/storage?zone=<zone>", "/v1/boot", "/v1/overview?zone=<zone>"),
     *gets("operator", "/v1/storage?zone=none", "/v1/overview", "/v1/languages"),
     *gets("listener", "/v1/storage", "/v1/boot", "/v1/overview", "/v1/languages"),
+    *gets("operator", "/v1/members", "/v1/monitoring?zone=<zone>"),
+    *gets("admin", "/v1/members", "/v1/monitoring"),
+    *gets("stranger", "/v1/presence", "/v1/presence?limit=0"),
+    *sends("admin", "PATCH /v1/monitoring", {"traces": False}, {"presence": 1}, {"calls": True}),
     Call("operator", "PUT /v1/storage", {"quota_bytes": 1 << 40}, ACTION),
     Call("operator", "PUT /v1/storage?zone=<zone>", {"quota_bytes": 1 << 40}),
     Call("operator", "PUT /v1/storage", {"quota_bytes": (1 << 25) - 1}),

@@ -6,10 +6,20 @@ from typing import Any
 
 import pytest
 
+from tests import java
 from tests.acceptance.wire import EVENT
 from tests.live import LiveHub, LiveZone
 
 pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(autouse=True)
+def generated_code(hub: LiveHub) -> Iterator[None]:
+    """Let Spark generate code for queries, as it does in production."""
+    options = hub.env["JAVA_TOOL_OPTIONS"]
+    hub.env["JAVA_TOOL_OPTIONS"] = options.replace(java.INTERPRETED, "")
+    yield
+    hub.env["JAVA_TOOL_OPTIONS"] = options
 
 
 @pytest.fixture(autouse=True)

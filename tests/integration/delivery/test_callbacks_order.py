@@ -33,6 +33,7 @@ def sequences_of(posted: Posted) -> Iterator[int]:
     return (int(each.split("_")[2]) for each in ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "batch"), [(1, None), (2, 7)])
 async def test_each_key_arrives_in_order_despite_failures_and_killed_workers(
     world: CallbacksWorld, tmp_path: Path, seed: int, batch: int | None

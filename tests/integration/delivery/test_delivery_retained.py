@@ -121,6 +121,62 @@ async def test_forwarders_retain_segments_that_they_have_not_passed(
         world.sql("DELETE FROM forwarding")
 
 
+async def test_reliable_sessions_retain_what_they_have_not_acknowledged(
+    world: World, connection: Connection
+) -> None:
+    """While they have a registration of the stream, and for some days without a connection."""
+    stream_id, owner = world.stream(), (world.zone, world.client)
+    [appended] = world.emit(stream_id, "a")
+    [(team,)] = world.sql(
+        "INSERT INTO session_groups (zone_id, client_id, name, quality)"
+        " VALUES (%s, %s, 'team', 'best_effort') RETURNING id",
+        *owner,
+    )
+    [(session,)] = world.sql(
+        "INSERT INTO sessions (zone_id, client_id, name, kind)"
+        " VALUES (%s, %s, 'reader', 'consumer') RETURNING id",
+        *owner,
+    )
+    [(root,)] = world.sql(
+        "INSERT INTO registration_groups (zone_id, client_id, name, session_id, root)"
+        " VALUES (%s, %s, 'session/reader', %s, true) RETURNING id",
+        *(*owner, session),
+    )
+    world.sql("INSERT INTO group_streams VALUES (%s, %s, 1)", root, stream_id)
+    world.sql(
+        "INSERT INTO session_cursors (session_id, stream_id, segment, sequence)"
+        " VALUES (%s, %s, %s, 41)",
+        *(session, stream_id, appended.segment),
+    )
+
+    async def needed() -> int | None:
+        return (await log_retention.lowest_needed_sequences(connection)).get(stream_id)
+
+    async def changed(change: str) -> int | None:
+        """Return what is needed after a change, which is undone."""
+        before = world.sql("SELECT saved_at FROM session_cursors WHERE session_id = %s", session)
+        world.sql(change.replace("SESSION", str(session)).replace("TEAM", str(team)))
+        found = await needed()
+        world.sql("UPDATE sessions SET quality = 'reliable', group_id = NULL, deleted_at = NULL")
+        world.sql("UPDATE group_streams SET registrations = 1 WHERE stream_id = %s", stream_id)
+        world.sql("UPDATE session_cursors SET saved_at = %s", before[0][0])
+        return found
+
+    try:
+        assert await needed() == 42
+        assert await changed("UPDATE sessions SET quality = 'best_effort'") is None
+        assert await changed("UPDATE sessions SET group_id = TEAM WHERE id = SESSION") is None
+        assert await changed("UPDATE sessions SET deleted_at = now()") is None
+        assert await changed("UPDATE group_streams SET registrations = 0") is None
+        long_ago = "UPDATE session_cursors SET saved_at = now() - interval '8 days'"
+        assert await changed(long_ago) is None
+        world.sql("UPDATE sessions SET attached_at = now() WHERE id = %s", session)
+        assert await changed(long_ago) == 42
+    finally:
+        world.sql("DELETE FROM session_cursors")
+        world.sql("DELETE FROM group_streams WHERE group_id = %s", root)
+
+
 async def test_a_pending_delivery_gets_a_copy_before_its_event_is_removed(
     world: World, connection: Connection
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from delivery.forward.leases import Lease
 from delivery.forward.stream_matchers import StreamMatchers
-from delivery.listening.registration_matcher import RegistrationMatcher
+from delivery.listening.registration_matcher import RegistrationMatcher, RegistrationSet
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.stored import StoredEvent
@@ -121,7 +121,8 @@ async def test_slow_filters_delay_no_other_stream(
 
     registrations = long_filters(world, slow.stream_id, endpoints[:-1], "amount")
     log, feed = interests._log, interests._feed
-    async with RegistrationMatcher.open(log, feed, registrations, slow.stream_id) as listened:
+    named = RegistrationSet(tuple(registrations))
+    async with RegistrationMatcher.open(log, feed, named, slow.stream_id) as listened:
         await listened.catch_up(0)
         event = StoredEvent("", 1, DEFAULT_MASK, 0, encode(EVENT))
         assert listened.matching(event).ids == registrations

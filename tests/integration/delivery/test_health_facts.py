@@ -1,7 +1,13 @@
-"""What web processes read of the hub's health while a table cannot be read."""
+"""What web processes read of the hub's health: in few round trips, and while a table cannot be
+read.
+"""
+
+import re
+from itertools import pairwise
+from pathlib import Path
 
 from delivery.health import facts
-from eventhub.postgresql.connections import connect
+from eventhub.postgresql.connections import Connection, connect
 from tests.integration.callbacks_world import CallbacksWorld
 
 
@@ -19,3 +25,24 @@ async def test_late_deliveries_are_unknown_if_they_cannot_be_found_in_time(
         assert found.now_us > 0
         again = await facts.read(connection)
         assert (again.overdue, again.overdue_us) == (True, None)
+
+
+async def test_a_check_takes_three_round_trips_and_leaves_no_settings(
+    world: CallbacksWorld, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace"
+    async with await connect(world.url, name="eventhub test") as connection:
+        before = await settings_of(connection)
+        with trace.open("w") as file:
+            connection.pgconn.trace(file.fileno())
+            await facts.read(connection)
+            connection.pgconn.untrace()
+        assert await settings_of(connection) == before
+    senders = re.findall(r"^[^\t\n]+\t([FB])\t", trace.read_text(), re.MULTILINE)
+    assert list(pairwise(senders)).count(("F", "B")) == 3
+
+
+async def settings_of(connection: Connection) -> list[tuple[str, str]]:
+    names = ["statement_timeout", "enable_seqscan", "jit"]
+    query = "SELECT name, setting FROM pg_settings WHERE name = ANY (%s) ORDER BY name"
+    return await (await connection.execute(query, (names,))).fetchall()

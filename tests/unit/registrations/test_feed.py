@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from delivery.listening.registration_matcher import RegistrationMatcher
+from delivery.listening.registration_matcher import RegistrationMatcher, RegistrationSet
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.log import Log
@@ -60,7 +60,8 @@ async def test_a_listener_is_notified_of_its_own_registrations_only() -> None:
     `system`.
     """
     changes = feed()
-    async with RegistrationMatcher.open(cast(Log, UnavailableLog()), changes, [1, 2], 1) as matcher:
+    named = RegistrationSet((1, 2))
+    async with RegistrationMatcher.open(cast(Log, UnavailableLog()), changes, named, 1) as matcher:
         assert not changes.listeners
         for change, stale in (
             (CatalogChange(7, 1), False),

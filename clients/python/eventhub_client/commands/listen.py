@@ -38,6 +38,7 @@ from eventhub_client.position import from_text
 from eventhub_client.remote import HubClient
 from eventhub_client.types import Cursor, Delivered, Start
 
+_TRACES = "eventhub.traces"
 _CONSUMERS = (
     click.option("--format", "form", type=click.Choice(("json", "text")), default="json",
                  help="The printed form: a line of JSON, or text for people."),
@@ -148,6 +149,28 @@ def replay(settings: Settings, /, stream: str, **options: Any) -> None:
     eventhub replay orders --from 2026-11-21T08:00:00+01:00 --until 4711 --type order.paid
     """
     run(_replay(settings, stream, options))
+
+
+@click.command()
+@click.option("--follow", is_flag=True, help="Go on with new traces, until Ctrl-C.")
+@start_option("oldest")
+@filters
+@consumers
+@click.pass_obj  # fmt: skip
+def traces(settings: Settings, /, follow: bool, **options: Any) -> None:
+    """Pass the traces of API calls in the zone to the consumers, one line each.
+
+    The zone must have traces on: `eventhub monitoring update --traces true`. The key needs the
+    grant to manage `eventhub.traces`.
+
+    \b
+    eventhub traces --filter '(>= status 400)' --format text
+    eventhub traces --follow --from now --filter '(= actor.client "till")' --file calls.log --quiet
+    """
+    if follow:
+        run(_listen(settings, _TRACES, {**options, "transport": "websocket", "on_gap": "continue"}))
+    else:
+        run(_replay(settings, _TRACES, {**options, "until": None}))
 
 
 async def _replay(settings: Settings, stream: str, options: dict[str, Any]) -> None:

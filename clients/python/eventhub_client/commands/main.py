@@ -10,7 +10,7 @@ from eventhub_client.commands import login
 from eventhub_client.commands.api import add_commands
 from eventhub_client.commands.emit import emit
 from eventhub_client.commands.exits import run
-from eventhub_client.commands.listen import listen, replay
+from eventhub_client.commands.listen import listen, replay, traces
 from eventhub_client.commands.manage import segments, state, streams, types
 from eventhub_client.commands.outbox import outbox
 from eventhub_client.commands.output import say
@@ -98,6 +98,6 @@ def sign_out(settings: Settings) -> None:
     run(login.sign_out(settings.url))
 
 
-for command in (emit, listen, replay, relay, streams, segments, state, types, outbox):
+for command in (emit, listen, replay, traces, relay, streams, segments, state, types, outbox):
     main.add_command(command)
 add_commands(main)

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 
 import { Facts } from "../../parts/Facts";
 import { Loading } from "../../parts/Loading";
+import { May } from "../../parts/May";
 import { Moment } from "../../parts/Moment";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { Removal } from "../../parts/Removal";
@@ -28,18 +29,20 @@ export function ApplicationDetail({ zone, name, onDeleted }: Props) {
   return (
     <Stack gap="lg">
       <About application={data} />
-      <section>
-        <Title order={2} mb="xs">
-          Report a state
-        </Title>
-        <ReportForm key={data.reported_at} zone={zone} name={name} onReported={() => void refetch()} />
-      </section>
-      <section>
-        <Title order={2} mb="xs">
-          Monitoring
-        </Title>
-        <MonitorForm key={data.timeout_s} zone={zone} application={data} />
-      </section>
+      <May>
+        <section>
+          <Title order={2} mb="xs">
+            Report a state
+          </Title>
+          <ReportForm key={data.reported_at} zone={zone} name={name} onReported={() => void refetch()} />
+        </section>
+        <section>
+          <Title order={2} mb="xs">
+            Monitoring
+          </Title>
+          <MonitorForm key={data.timeout_s} zone={zone} application={data} />
+        </section>
+      </May>
       <KeyHistory zone={zone} stream={STREAM} name={name} />
       <div>
         <Removal

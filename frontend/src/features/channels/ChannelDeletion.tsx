@@ -5,6 +5,7 @@ import { api, done } from "../../api/client";
 import { Moment } from "../../parts/Moment";
 import { ScheduleDeletion } from "../../parts/ScheduleDeletion";
 import type { Channel } from "./channels";
+import { May } from "../../parts/May";
 
 const ABOUT =
   "Until then nothing changes. Afterwards no event and no listener can name it; stored events keep their bit, which no other channel of this zone gets.";
@@ -31,9 +32,11 @@ export function ChannelDeletion({ zone, channel }: { zone: string; channel: Chan
       <Text size="sm" c="dimmed">
         Ends <Moment at={channel.deletes_at} />
       </Text>
-      <Button variant="default" size="compact-sm" loading={restoring.isPending} onClick={() => restoring.mutate()} aria-label={`Undo the deletion of ${channel.name}`}>
-        Undo
-      </Button>
+      <May>
+        <Button variant="default" size="compact-sm" loading={restoring.isPending} onClick={() => restoring.mutate()} aria-label={`Undo the deletion of ${channel.name}`}>
+          Undo
+        </Button>
+      </May>
     </Group>
   );
 }

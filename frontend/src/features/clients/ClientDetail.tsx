@@ -35,7 +35,7 @@ export function ClientDetail({ zone, name, onEnded }: Props) {
       <section>
         <Group justify="space-between" mb="xs">
           <Title order={2}>Keys</Title>
-          <New label="New key" variant="default">
+          <New label="New key" variant="default" role="admin">
             {(made) => <NewKeyForm zone={zone} client={name} onMade={made} />}
           </New>
         </Group>

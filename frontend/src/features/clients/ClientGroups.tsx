@@ -8,6 +8,7 @@ import type { Loaded } from "../../api/client";
 import { errorAt } from "../../api/problem";
 import { Form } from "../../parts/Form";
 import { Loading } from "../../parts/Loading";
+import { May } from "../../parts/May";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { Undisturbed } from "../../parts/Undisturbed";
 import { type Client, oneClient, useChangeClient } from "./clients";
@@ -24,9 +25,11 @@ export function ClientGroups({ zone, name }: { zone: string; name: string }) {
       <Group justify="space-between" mb="xs">
         <Title order={2}>Groups</Title>
         {!editing && (
-          <Button variant="default" leftSection={<IconPencil size={16} />} onClick={open}>
-            Edit groups
-          </Button>
+          <May>
+            <Button variant="default" leftSection={<IconPencil size={16} />} onClick={open}>
+              Edit groups
+            </Button>
+          </May>
         )}
       </Group>
       {editing ? (

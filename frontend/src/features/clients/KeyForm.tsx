@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Group, Input, NativeSelect, Stack, TextInput } from "@mantine/core";
+import { ActionIcon, Button, Group, Input, NativeSelect, Stack, TagsInput, TextInput } from "@mantine/core";
 import { IconPlus, IconX } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 
@@ -16,16 +16,23 @@ interface Props {
   error: unknown;
   busy: boolean;
   action: string;
-  onSubmit: (body: { label: string; grants: Grant[] }) => void;
+  onSubmit: (body: { label: string; grants: Grant[]; allowed_addresses: string[] | null }) => void;
   children?: ReactNode;
 }
 
-/** A key's label and what it may do. */
+/** A key's label, what it may do, and from where. */
 export function KeyForm({ value, error, children, onSubmit, ...form }: Props) {
   const [label, setLabel] = useState(value?.label ?? "");
   const [grants, setGrants] = useState<Grant[]>(value?.grants ?? [NEW_GRANT]);
+  const [addresses, setAddresses] = useState(value?.allowed_addresses ?? []);
+  const from = addresses.length === 0 ? null : addresses; // null: everywhere
   return (
-    <Form {...form} error={error} fields={["label", "grants", "expires_at"]} onSubmit={() => onSubmit({ label, grants })}>
+    <Form
+      {...form}
+      error={error}
+      fields={["label", "grants", "allowed_addresses", "expires_at"]}
+      onSubmit={() => onSubmit({ label, grants, allowed_addresses: from })}
+    >
       <TextInput
         label="Label"
         description="Purpose of the key."
@@ -34,6 +41,14 @@ export function KeyForm({ value, error, children, onSubmit, ...form }: Props) {
         error={errorAt(error, "label")}
       />
       <Grants grants={grants} onChange={setGrants} error={errorAt(error, "grants")} />
+      <TagsInput
+        label="Allowed addresses"
+        description="IP addresses and networks that the key may be used from; without one, everywhere. Enter adds one."
+        placeholder={addresses.length === 0 ? "10.1.0.0/16" : ""}
+        value={addresses}
+        onChange={setAddresses}
+        error={errorAt(error, "allowed_addresses")}
+      />
       {children}
     </Form>
   );

@@ -3,6 +3,7 @@ import { useState } from "react";
 
 import { Confirm } from "../../parts/Confirm";
 import type { Column } from "../../parts/DataTable";
+import { May } from "../../parts/May";
 import { Moment } from "../../parts/Moment";
 import { Side } from "../../parts/Side";
 import { State } from "../../parts/State";
@@ -19,6 +20,7 @@ export const KEY_COLUMNS: Column<Key>[] = [
     ),
   },
   { title: "May", cell: ({ grants }) => <Grants grants={grants} /> },
+  { title: "From", cell: ({ allowed_addresses: from }) => <Addresses from={from} /> },
   { title: "State", cell: (key) => <KeyState value={key} /> },
 ];
 
@@ -28,6 +30,19 @@ function Grants({ grants }: { grants: Grant[] }) {
       {grants.map(({ action, streams }) => (
         <span key={`${action} ${streams}`}>
           {action} <span className="mono">{streams}</span>
+        </span>
+      ))}
+    </Stack>
+  );
+}
+
+function Addresses({ from }: { from: readonly string[] | null }) {
+  if (from === null) return "everywhere";
+  return (
+    <Stack gap={2}>
+      {from.map((one) => (
+        <span key={one} className="mono">
+          {one}
         </span>
       ))}
     </Stack>
@@ -61,12 +76,16 @@ function Actions({ zone, value }: { zone: string; value: Key }) {
   const close = () => setDoing(undefined);
   return (
     <Group gap={6} wrap="nowrap" justify="end">
-      <Button size="compact-sm" variant="default" onClick={() => setDoing("editing")}>
-        Edit
-      </Button>
-      <Button size="compact-sm" variant="light" color="red" onClick={() => setDoing("revoking")}>
-        Revoke
-      </Button>
+      <May role="admin">
+        <Button size="compact-sm" variant="default" onClick={() => setDoing("editing")}>
+          Edit
+        </Button>
+      </May>
+      <May>
+        <Button size="compact-sm" variant="light" color="red" onClick={() => setDoing("revoking")}>
+          Revoke
+        </Button>
+      </May>
       <Side of={doing === "editing" ? value : undefined} title={() => `Key ${value.public_id}`} size="md" onClose={close}>
         {() => (
           <KeyForm

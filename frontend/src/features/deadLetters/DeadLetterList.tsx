@@ -9,6 +9,7 @@ import { outcomeOf, useEndpointChoice } from "../endpoints/endpoints";
 import type { Column } from "../../parts/DataTable";
 import { Empty } from "../../parts/Empty";
 import { Listed } from "../../parts/Listed";
+import { May } from "../../parts/May";
 import { Moment } from "../../parts/Moment";
 import { State } from "../../parts/State";
 import { stateText, whole } from "../../parts/text";
@@ -64,16 +65,18 @@ function columnsOf(zone: string, filter: DeadLetterFilter, state: EndedState, on
       right: true,
       cell: (group) =>
         isRecoverable(state) && (
-          <Button
-            component={Link}
-            to={`${pathIn(zone, "replays/new")}?${searchOf({ source: "deliveries", ...selection(group) }).toString()}`}
-            size="compact-sm"
-            variant="default"
-            leftSection={<IconRepeat size={14} />}
-            aria-label={`Recover group of endpoint ${group.endpoint}, ${outcomeOf(group) || "no attempt"}`}
-          >
-            Recover group
-          </Button>
+          <May>
+            <Button
+              component={Link}
+              to={`${pathIn(zone, "replays/new")}?${searchOf({ source: "deliveries", ...selection(group) }).toString()}`}
+              size="compact-sm"
+              variant="default"
+              leftSection={<IconRepeat size={14} />}
+              aria-label={`Recover group of endpoint ${group.endpoint}, ${outcomeOf(group) || "no attempt"}`}
+            >
+              Recover group
+            </Button>
+          </May>
         ),
     },
   ];

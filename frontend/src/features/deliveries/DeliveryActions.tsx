@@ -4,6 +4,7 @@ import { IconAdjustments, IconPlayerSkipForward, IconSend, IconTrash } from "@ta
 import { useState } from "react";
 
 import { Confirm } from "../../parts/Confirm";
+import { May } from "../../parts/May";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { capital, stateText, whole } from "../../parts/text";
 import { type OneDelivery, useResend, useSetAside } from "./deliveries";
@@ -24,30 +25,32 @@ export function DeliveryActions({ zone, delivery }: Props) {
   return (
     <Stack gap="xs">
       {resend.isError && <ProblemAlert error={resend.error} />}
-      <Group gap="xs">
-        {!forced && (
-          <Button leftSection={<IconSend size={16} />} loading={resend.isPending} onClick={() => resend.mutate({ force: false, new_id: false })}>
-            Resend
-          </Button>
-        )}
-        <ResendWith zone={zone} delivery={delivery} forced={forced} />
-        {state === "pending" && (
-          <SetAside
-            zone={zone}
-            id={id}
-            action="skip"
-            about={`${stream} ${whole(sequence)} is not posted to endpoint ${endpoint}, and an ordered lane continues with the next delivery. It can be sent again later.`}
-          />
-        )}
-        {DISCARDED.includes(state) && (
-          <SetAside
-            zone={zone}
-            id={id}
-            action="discard"
-            about={`It is no longer listed as ${stateText(state)}, and recovery runs skip it. It can be sent again from its page.`}
-          />
-        )}
-      </Group>
+      <May>
+        <Group gap="xs">
+          {!forced && (
+            <Button leftSection={<IconSend size={16} />} loading={resend.isPending} onClick={() => resend.mutate({ force: false, new_id: false })}>
+              Resend
+            </Button>
+          )}
+          <ResendWith zone={zone} delivery={delivery} forced={forced} />
+          {state === "pending" && (
+            <SetAside
+              zone={zone}
+              id={id}
+              action="skip"
+              about={`${stream} ${whole(sequence)} is not posted to endpoint ${endpoint}, and an ordered lane continues with the next delivery. It can be sent again later.`}
+            />
+          )}
+          {DISCARDED.includes(state) && (
+            <SetAside
+              zone={zone}
+              id={id}
+              action="discard"
+              about={`It is no longer listed as ${stateText(state)}, and recovery runs skip it. It can be sent again from its page.`}
+            />
+          )}
+        </Group>
+      </May>
       <Text size="sm" c="dimmed" role="status">
         {resend.isSuccess && "Sent again: its attempts appear below."}
       </Text>

@@ -8,6 +8,7 @@ import { errorAt } from "../../api/problem";
 import type { Endpoint } from "../endpoints/endpoints";
 import { useTypes } from "../types/types";
 import { Form } from "../../parts/Form";
+import { May } from "../../parts/May";
 import { Side } from "../../parts/Side";
 import { type ExampleRequest, useSendExample } from "./deliveries";
 import { DeliveryDetail } from "./DeliveryDetail";
@@ -22,9 +23,11 @@ export function SendExample({ zone, endpoint }: Props) {
   const [open, setOpen] = useState(false);
   return (
     <>
-      <Button variant="default" leftSection={<IconMailForward size={16} />} onClick={() => setOpen(true)}>
-        Send example
-      </Button>
+      <May>
+        <Button variant="default" leftSection={<IconMailForward size={16} />} onClick={() => setOpen(true)}>
+          Send example
+        </Button>
+      </May>
       <Side of={open || undefined} title={() => `Send an example to endpoint ${endpoint.id}`} size="xl" onClose={() => setOpen(false)}>
         {() => <Sending zone={zone} endpoint={endpoint} />}
       </Side>

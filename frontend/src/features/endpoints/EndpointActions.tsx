@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 
+import { May } from "../../parts/May";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { Removal } from "../../parts/Removal";
 import { type Endpoint, useChangeEndpoint, useDeleteEndpoint } from "./endpoints";
@@ -19,14 +20,16 @@ export function EndpointActions({ zone, endpoint: { id, enabled, reason }, onDel
     <>
       {change.isError && <ProblemAlert error={change.error} />}
       {reason !== "unverified" && ( // its receiver enables it, by agreeing
-        <Button
-          variant="default"
-          loading={change.isPending}
-          leftSection={enabled ? <IconPlayerPause size={16} /> : <IconPlayerPlay size={16} />}
-          onClick={() => change.mutate({ enabled: !enabled })}
-        >
-          {enabled ? "Disable" : "Enable"}
-        </Button>
+        <May>
+          <Button
+            variant="default"
+            loading={change.isPending}
+            leftSection={enabled ? <IconPlayerPause size={16} /> : <IconPlayerPlay size={16} />}
+            onClick={() => change.mutate({ enabled: !enabled })}
+          >
+            {enabled ? "Disable" : "Enable"}
+          </Button>
+        </May>
       )}
       <Removal
         title={`Delete endpoint ${id}?`}

@@ -8,6 +8,7 @@ import { CopyIcon } from "../../parts/CopyIcon";
 import type { Column } from "../../parts/DataTable";
 import { Empty } from "../../parts/Empty";
 import { Listed } from "../../parts/Listed";
+import { May } from "../../parts/May";
 import { Moment } from "../../parts/Moment";
 import { Removal } from "../../parts/Removal";
 import { type Secret, SecretOnce } from "../../parts/SecretOnce";
@@ -76,13 +77,15 @@ function titleOf(signature: "v1" | "v1a"): string {
 
 function RotateButtons({ onRotate }: { onRotate: (signature: "v1" | "v1a") => void }) {
   return (
-    <Group gap="xs">
-      {(["v1", "v1a"] as const).map((signature) => (
-        <Button key={signature} size="compact-sm" variant="default" leftSection={<IconRotate2 size={14} />} onClick={() => onRotate(signature)}>
-          {titleOf(signature)}
-        </Button>
-      ))}
-    </Group>
+    <May>
+      <Group gap="xs">
+        {(["v1", "v1a"] as const).map((signature) => (
+          <Button key={signature} size="compact-sm" variant="default" leftSection={<IconRotate2 size={14} />} onClick={() => onRotate(signature)}>
+            {titleOf(signature)}
+          </Button>
+        ))}
+      </Group>
+    </May>
   );
 }
 

@@ -6,6 +6,7 @@ import type { ComponentType, ReactNode } from "react";
 import type { Loaded } from "../../api/client";
 import { Card } from "../../parts/Card";
 import { Form } from "../../parts/Form";
+import { May } from "../../parts/May";
 import { Undisturbed } from "../../parts/Undisturbed";
 import { type Endpoint, type EndpointChange, useChangeEndpoint } from "./endpoints";
 
@@ -37,12 +38,14 @@ interface Props extends Found {
 export function Setting({ title, about, action = "Edit", aside, children, form, ...endpoint }: Props) {
   const [editing, { open, close }] = useDisclosure(false);
   const actions = (
-    <Group gap="xs">
-      {aside}
-      <Button size="compact-sm" variant="default" leftSection={<IconPencil size={14} />} aria-label={`${action}: ${title}`} onClick={open}>
-        {action}
-      </Button>
-    </Group>
+    <May>
+      <Group gap="xs">
+        {aside}
+        <Button size="compact-sm" variant="default" leftSection={<IconPencil size={14} />} aria-label={`${action}: ${title}`} onClick={open}>
+          {action}
+        </Button>
+      </Group>
+    </May>
   );
   return (
     <Card title={title} aside={editing ? undefined : actions}>

@@ -46,6 +46,7 @@ export function InterestCheck({ zone, stream, audience }: Props) {
           error={check.error}
           busy={check.isPending}
           action="Check"
+          role="viewer"
           onSubmit={() => {
             setChecked(true);
             if (pairs.every((pair) => complaint(pair) === undefined)) check.mutate();

@@ -3,6 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconPlayerStop } from "@tabler/icons-react";
 
 import { Confirm } from "../../parts/Confirm";
+import { May } from "../../parts/May";
 import { useCancel } from "./jobs";
 import type { Run } from "./types";
 import { titleOf } from "./words";
@@ -15,17 +16,19 @@ export function CancelRun({ run }: { run: Run }) {
   const cancel = useCancel(run);
   return (
     <>
-      <Button
-        variant="default"
-        disabled={run.phase === STOPPING}
-        leftSection={<IconPlayerStop size={16} />}
-        onClick={() => {
-          cancel.reset();
-          open();
-        }}
-      >
-        Cancel
-      </Button>
+      <May>
+        <Button
+          variant="default"
+          disabled={run.phase === STOPPING}
+          leftSection={<IconPlayerStop size={16} />}
+          onClick={() => {
+            cancel.reset();
+            open();
+          }}
+        >
+          Cancel
+        </Button>
+      </May>
       <Confirm
         opened={asking}
         title={`Cancel ${titleOf(run)}?`}

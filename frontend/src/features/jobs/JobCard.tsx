@@ -5,6 +5,7 @@ import { Link, useNavigate } from "react-router";
 import { pathIn } from "../../api/zone";
 import { Card } from "../../parts/Card";
 import { Facts } from "../../parts/Facts";
+import { May } from "../../parts/May";
 import { Moment } from "../../parts/Moment";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { CancelRun } from "./CancelRun";
@@ -52,25 +53,27 @@ export function JobCard({ zone, name, job }: { zone: string; name: JobName; job:
           </>
         )}
         {start.isError && <ProblemAlert error={start.error} />}
-        <Group gap="xs">
-          {NEED_FORMS.includes(name) ? (
-            <Button component={Link} to={own} leftSection={<IconPlayerPlay size={16} />} variant="default" aria-label={`Run …: ${TITLES[name]}`}>
-              Run …
-            </Button>
-          ) : (
-            <Button
-              leftSection={<IconPlayerPlay size={16} />}
-              variant="default"
-              aria-label={`Run now: ${TITLES[name]}`}
-              loading={start.isPending}
-              disabled={isGoing(running)}
-              onClick={() => start.mutate({}, { onSuccess: (run) => void navigate(runAt(zone, run)) })}
-            >
-              Run now
-            </Button>
-          )}
-          {isGoing(running) && <CancelRun run={running} />}
-        </Group>
+        <May>
+          <Group gap="xs">
+            {NEED_FORMS.includes(name) ? (
+              <Button component={Link} to={own} leftSection={<IconPlayerPlay size={16} />} variant="default" aria-label={`Run …: ${TITLES[name]}`}>
+                Run …
+              </Button>
+            ) : (
+              <Button
+                leftSection={<IconPlayerPlay size={16} />}
+                variant="default"
+                aria-label={`Run now: ${TITLES[name]}`}
+                loading={start.isPending}
+                disabled={isGoing(running)}
+                onClick={() => start.mutate({}, { onSuccess: (run) => void navigate(runAt(zone, run)) })}
+              >
+                Run now
+              </Button>
+            )}
+            {isGoing(running) && <CancelRun run={running} />}
+          </Group>
+        </May>
       </Stack>
     </Card>
   );

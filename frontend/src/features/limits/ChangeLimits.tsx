@@ -5,6 +5,7 @@ import { useState } from "react";
 import { errorAt } from "../../api/problem";
 import { AmountInput } from "../../parts/AmountInput";
 import { Form } from "../../parts/Form";
+import { May } from "../../parts/May";
 import { Side } from "../../parts/Side";
 import { BOUNDED, type Limits, type Quotas, useLimits, useSetQuotas } from "./limits";
 
@@ -14,9 +15,11 @@ export function ChangeLimits({ zone, client }: { zone: string; client?: string }
   const { data } = useLimits(zone, client);
   return (
     <>
-      <Button variant="default" leftSection={<IconAdjustments size={16} />} disabled={data === undefined} onClick={() => setOpen(true)}>
-        Change the limits
-      </Button>
+      <May>
+        <Button variant="default" leftSection={<IconAdjustments size={16} />} disabled={data === undefined} onClick={() => setOpen(true)}>
+          Change the limits
+        </Button>
+      </May>
       <Side of={open ? (client ?? zone) : undefined} title={(name) => `Limits of ${name}`} size="md" onClose={() => setOpen(false)}>
         {() => data !== undefined && <LimitsForm zone={zone} client={client} limits={data} onSaved={() => setOpen(false)} />}
       </Side>

@@ -8,6 +8,7 @@ import { Card } from "../../parts/Card";
 import { Facts } from "../../parts/Facts";
 import { Figure } from "../../parts/Figure";
 import { Loading } from "../../parts/Loading";
+import { May } from "../../parts/May";
 import { Moment } from "../../parts/Moment";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { State } from "../../parts/State";
@@ -70,9 +71,11 @@ function BuildNow({ zone, stream, found }: { zone: string; stream: string; found
     <>
       {build.error !== null && <ProblemAlert error={build.error} />}
       <div>
-        <Button leftSection={<IconHammer size={16} />} disabled={busy} loading={build.isPending} onClick={() => build.mutate()}>
-          Build now
-        </Button>
+        <May>
+          <Button leftSection={<IconHammer size={16} />} disabled={busy} loading={build.isPending} onClick={() => build.mutate()}>
+            Build now
+          </Button>
+        </May>
       </div>
     </>
   );

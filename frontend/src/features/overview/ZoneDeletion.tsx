@@ -16,7 +16,7 @@ export function DeleteZone({ zone }: { zone: string }) {
     onSuccess: refresh,
   });
   if (zone === "default" || data === undefined || data.deletes_at !== null) return null;
-  return <ScheduleDeletion noun="zone" name={zone} about={ABOUT} removal={removal} onConfirm={removal.mutateAsync} />;
+  return <ScheduleDeletion role="admin" noun="zone" name={zone} about={ABOUT} removal={removal} onConfirm={removal.mutateAsync} />;
 }
 
 /** The notice on the overview of a zone that is to be deleted. */

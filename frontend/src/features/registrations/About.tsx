@@ -20,7 +20,7 @@ interface Props {
 
 /** A registration's filter, report and start position. */
 export function About({ zone, registration }: Props) {
-  const { group, key } = registration;
+  const { group, key, session, session_group: sessions } = registration;
   return (
     <>
       <Facts
@@ -29,6 +29,8 @@ export function About({ zone, registration }: Props) {
           ["Streams", registration.streams.join(", ")],
           ["State", <RegistrationState key="state" zone={zone} registration={registration} />],
           ["Group", group === null ? "none" : <GroupLink key="group" zone={zone} name={group} client={registration.client} />],
+          ...(session === null ? [] : [["Session", session] as const]),
+          ...(sessions === null ? [] : [["Session group", sessions] as const]),
           ...(key === null ? [] : [["Key", <span key="key" className="mono">{key}</span>] as const]),
           ["Callback", <Callback key="callback" zone={zone} registration={registration} />],
           ["Version", registration.version],

@@ -8,6 +8,7 @@ import type { Loaded } from "../../api/client";
 import { Problem } from "../../api/problem";
 import { Changed } from "../../parts/Changed";
 import { Loading } from "../../parts/Loading";
+import { May } from "../../parts/May";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { Removal } from "../../parts/Removal";
 import { Undisturbed } from "../../parts/Undisturbed";
@@ -76,13 +77,15 @@ function Actions({ zone, found: { value, etag }, onEdit, onReload, children }: A
       ) : (
         change.isError && <ProblemAlert error={error} />
       )}
-      <Group gap="xs">
-        <Button variant="default" leftSection={<IconPencil size={16} />} onClick={onEdit}>
-          Edit
-        </Button>
-        <Suspend registration={value} change={change} />
-        {children}
-      </Group>
+      <May>
+        <Group gap="xs">
+          <Button variant="default" leftSection={<IconPencil size={16} />} onClick={onEdit}>
+            Edit
+          </Button>
+          <Suspend registration={value} change={change} />
+          {children}
+        </Group>
+      </May>
     </>
   );
 }

@@ -1,6 +1,7 @@
 import { Button } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 
+import { useMay } from "../../parts/May";
 import type { Registration, useChangeRegistration } from "./registrations";
 
 interface Props {
@@ -11,8 +12,10 @@ interface Props {
 
 /** The button that suspends a registration, or resumes it. */
 export function Suspend({ registration: { id, suspended }, change, small = false }: Props) {
+  const may = useMay();
   const word = suspended ? "Resume" : "Suspend";
   const Icon = suspended ? IconPlayerPlay : IconPlayerPause;
+  if (!may) return null;
   return (
     <Button
       variant="default"

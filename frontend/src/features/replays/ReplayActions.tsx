@@ -3,6 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconPlayerPause, IconPlayerPlay, IconPlayerStop } from "@tabler/icons-react";
 
 import { Confirm } from "../../parts/Confirm";
+import { May } from "../../parts/May";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { whole } from "../../parts/text";
 import { isGoing, type Replay, useChangeReplay } from "./replays";
@@ -15,17 +16,19 @@ export function ReplayActions({ zone, replay }: { zone: string; replay: Replay }
   return (
     <Stack gap="xs">
       {change.isError && <ProblemAlert error={change.error} />}
-      <Group gap="xs">
-        <Button
-          variant="default"
-          loading={change.isPending}
-          leftSection={paused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />}
-          onClick={() => change.mutate()}
-        >
-          {paused ? "Resume" : "Pause"}
-        </Button>
-        <CancelReplay zone={zone} replay={replay} />
-      </Group>
+      <May>
+        <Group gap="xs">
+          <Button
+            variant="default"
+            loading={change.isPending}
+            leftSection={paused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />}
+            onClick={() => change.mutate()}
+          >
+            {paused ? "Resume" : "Pause"}
+          </Button>
+          <CancelReplay zone={zone} replay={replay} />
+        </Group>
+      </May>
     </Stack>
   );
 }

@@ -5,6 +5,7 @@ import { useNavigate } from "react-router";
 
 import { pathIn } from "../../api/zone";
 import { Form } from "../../parts/Form";
+import { May } from "../../parts/May";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { PreviewResult } from "./PreviewResult";
 import { type NewReplay, usePreview, useStartReplay } from "./replays";
@@ -38,7 +39,7 @@ export function ReplayForm({ zone, about, asked, children }: Props) {
   return (
     <Stack gap="md" maw={860}>
       <Paper withBorder bg="var(--card)" p="lg">
-        <Form fields={FIELDS} error={preview.error} busy={preview.isPending} action="Preview" ready={asked !== undefined} onSubmit={look}>
+        <Form fields={FIELDS} error={preview.error} busy={preview.isPending} action="Preview" role="viewer" ready={asked !== undefined} onSubmit={look}>
           <Text size="sm" c="dimmed">
             {about}
           </Text>
@@ -50,16 +51,18 @@ export function ReplayForm({ zone, about, asked, children }: Props) {
           <Title order={2}>Preview</Title>
           <PreviewResult zone={zone} source={asked.source} preview={preview.data} />
           {start.isError && <ProblemAlert error={start.error} />}
-          <Group justify="end">
-            <Button
-              leftSection={<IconPlayerPlay size={16} />}
-              loading={start.isPending}
-              disabled={preview.data.exact && preview.data.deliveries === 0}
-              onClick={() => start.mutate(asked, { onSuccess: ({ id }) => void navigate(pathIn(zone, `replays/${id}`)) })}
-            >
-              Start the run
-            </Button>
-          </Group>
+          <May>
+            <Group justify="end">
+              <Button
+                leftSection={<IconPlayerPlay size={16} />}
+                loading={start.isPending}
+                disabled={preview.data.exact && preview.data.deliveries === 0}
+                onClick={() => start.mutate(asked, { onSuccess: ({ id }) => void navigate(pathIn(zone, `replays/${id}`)) })}
+              >
+                Start the run
+              </Button>
+            </Group>
+          </May>
         </Stack>
       )}
     </Stack>

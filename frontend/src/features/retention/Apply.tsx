@@ -7,6 +7,7 @@ import type { Applied, OneRun, Outcome } from "../jobs/types";
 import { Card } from "../../parts/Card";
 import { Confirm } from "../../parts/Confirm";
 import { type Column, DataTable } from "../../parts/DataTable";
+import { May } from "../../parts/May";
 import { State } from "../../parts/State";
 import { bytes, whole } from "../../parts/text";
 import { type Plan, reasonOf } from "./plan";
@@ -25,20 +26,22 @@ export function Apply({ run, plan }: { run: OneRun; plan: Plan }) {
   }
   return (
     <>
-      <Group gap="sm">
-        <Button
-          leftSection={<IconPlayerPlay size={16} />}
-          onClick={() => {
-            apply.reset();
-            open();
-          }}
-        >
-          Apply the plan
-        </Button>
-        <Text size="sm" c="dimmed" flex={1} miw={220}>
-          Holds, cursors and the archive are checked again. Actions that they forbid are refused; the others are carried out.
-        </Text>
-      </Group>
+      <May>
+        <Group gap="sm">
+          <Button
+            leftSection={<IconPlayerPlay size={16} />}
+            onClick={() => {
+              apply.reset();
+              open();
+            }}
+          >
+            Apply the plan
+          </Button>
+          <Text size="sm" c="dimmed" flex={1} miw={220}>
+            Holds, cursors and the archive are checked again. Actions that they forbid are refused; the others are carried out.
+          </Text>
+        </Group>
+      </May>
       <Confirm
         opened={asking}
         title="Apply this plan?"

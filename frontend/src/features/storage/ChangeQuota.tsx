@@ -5,6 +5,7 @@ import { useState } from "react";
 import { errorAt } from "../../api/problem";
 import { AmountInput, BYTES } from "../../parts/AmountInput";
 import { Form } from "../../parts/Form";
+import { May } from "../../parts/May";
 import { Side } from "../../parts/Side";
 import { useChangeQuota } from "./storage";
 
@@ -19,9 +20,11 @@ export function ChangeQuota({ zone, quota }: { zone: string; quota: number | nul
   };
   return (
     <>
-      <Button variant="default" leftSection={<IconAdjustments size={16} />} onClick={begin}>
-        Change the quota
-      </Button>
+      <May>
+        <Button variant="default" leftSection={<IconAdjustments size={16} />} onClick={begin}>
+          Change the quota
+        </Button>
+      </May>
       <Side of={open || undefined} title={() => "Quota"} size="md" onClose={() => setOpen(false)}>
         {() => (
           <Form

@@ -13,7 +13,7 @@ from tests.acceptance.wire import session
 from tests.live import LiveHub
 from tests.sink import Sink
 
-SOCKET = frozenset({"WS listen", "WS interest"})
+SOCKET = frozenset({"WS listen", "WS interest", "WS connect", "WS emit"})
 
 # What the owner, too, is refused: nothing of the kind is there, or it is in use.
 REFUSED = {
@@ -24,6 +24,7 @@ REFUSED = {
     "GET /v1/jobs/backtest/runs/<run>/files/x.csv": "not_found",
     "POST /v1/jobs/retention/runs/<run>/apply": "unknown_run",
     "POST /v1/zones": "conflict",
+    "POST /v1/operators": "conflict",
     "POST /v1/deliveries/<delivery>/skip": "delivery_state",
     "POST /v1/deliveries/<delivery>/discard": "delivery_state",
     **{f"POST /v1/replays/<replay>/{act}": "replay_state" for act in ("pause", "resume", "cancel")},
@@ -36,9 +37,10 @@ _USED = re.compile(rb'("(?:events_per_s|stored_bytes|sockets|backlog_\w+)":\{[^{
 # Answers that tell of the whole hub, of the asking itself, or of the present minute.
 RESTLESS = (
     "/v1/audit",
+    "/v1/operators",
     *("/v1/boot", "/v1/overview", "/v1/storage", "/v1/zones", "/v1/clients/<client>/listeners"),
     *("/v1/streams/<stream>/interest", "/v1/streams/<stream>/closure", "/v1/jobs"),
-    *("/v1/filters/dry-run", "/v1/endpoints/<endpoint>/statistics"),
+    *("/v1/filters/dry-run", "/v1/endpoints/<endpoint>/statistics", "/v1/members", "/v1/presence"),
 )
 
 
@@ -78,9 +80,15 @@ async def test_a_socket_tells_nothing_of_another_zone_or_client(tenants: Tenants
             assert SECRET not in str(answer)
         await socket.say("interest", interest="i", stream=NAME)
         assert (await socket.hear_op("error", "interest"))["op"] == "error"
+        await socket.say("emit", stream=NAME, events={"domain": "a", "type": "b"})
+        assert (await socket.hear_op("error", "emitted"))["code"] == "unknown_stream"
+        await socket.say("connect", session=marks["<sessionname>"])
+        assert (await socket.hear_op("error", "connected"))["code"] == "unknown_session"
     async with session(tenants.hub, tenants.keys["peer"]) as socket:
         answer = await socket.ask("plain", registrations=[marks["<registration>"]])
         assert answer["op"] == "error"
+        await socket.say("connect", session=marks["<sessionname>"])
+        assert (await socket.hear_op("error", "connected"))["code"] == "unknown_session"
 
 
 def test_another_zone_learns_nothing_and_changes_nothing(tenants: Tenants) -> None:

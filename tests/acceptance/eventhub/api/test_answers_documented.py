@@ -31,6 +31,7 @@ FULL: dict[str, Any] = {
     "summary": "s",
     "time_constraint_ms": 5,
     "merge_scheme": "m",
+    "order": "none",
 }
 
 

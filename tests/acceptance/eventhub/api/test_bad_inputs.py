@@ -18,8 +18,10 @@ from tests.acceptance.eventhub.api import (
     test_bad_inputs_listen,
     test_bad_inputs_management,
     test_bad_inputs_open,
+    test_bad_inputs_operators,
     test_bad_inputs_plans,
     test_bad_inputs_registrations,
+    test_bad_inputs_sessions,
     test_bad_inputs_socket,
     test_bad_inputs_types,
     test_bad_inputs_wire,
@@ -34,8 +36,10 @@ CASES = (
     *test_bad_inputs_listen.CASES,
     *test_bad_inputs_management.CASES,
     *test_bad_inputs_open.CASES,
+    *test_bad_inputs_operators.CASES,
     *test_bad_inputs_plans.CASES,
     *test_bad_inputs_registrations.CASES,
+    *test_bad_inputs_sessions.CASES,
     *test_bad_inputs_socket.HANDSHAKES,
     *test_bad_inputs_socket.MESSAGES,
     *test_bad_inputs_types.CASES,
@@ -103,6 +107,8 @@ NOT_TRIED = {
     "too_many_runs",
     "redis_off",  # see test_without_redis.py
     "interest_exists",  # see test_interest_of_a_name_that_is_taken
+    "session_connected",  # see test_session_delivery.py
+    "session_disconnected",  # likewise
 }
 
 

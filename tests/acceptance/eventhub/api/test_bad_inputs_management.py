@@ -14,6 +14,7 @@ from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES
 from registrations.interest.operations import INTEREST_ROUTES
+from tests.acceptance import bad_timers
 from tests.acceptance.bad_inputs import EMIT, Bad, World, routes
 
 pytestmark = pytest.mark.usefixtures("untouched")
@@ -22,6 +23,7 @@ PARAMETERS = {
     "application": "till",
     "application_group": "shop",
     "public_id": "<key>",
+    "operator": "nobody",
     "channel": "disk",
     "stream": "orders",
     "name": "nowhere",
@@ -29,8 +31,12 @@ PARAMETERS = {
     "delivery": "1.1.1.1.0",
     "replay": "1",
     "registration": "<registration>",
+    "timer": "1",
+    "handle": "tick",
     "endpoint": "<endpoint>",
     "group": "<group>",
+    "session": "<session>",
+    "session_group": "<sessiongroup>",
     "secret": "1",
     "key": "a/b",
     "domain": "shop",
@@ -42,18 +48,26 @@ PARAMETERS = {
 }
 UNKNOWN = {  # what no name can be is not there
     "public_id": "not_found",
+    "operator": "not_found",
     "sequence": "unknown_event",
     "delivery": "unknown_delivery",
     "replay": "unknown_replay",
     "registration": "unknown_registration",
+    "timer": "unknown_timer",
     "endpoint": "unknown_endpoint",
     "group": "unknown_group",
+    "session": "unknown_session",
+    "session_group": "unknown_session_group",
     "secret": "unknown_secret",
     "job": "unknown_job",
     "run": "unknown_run",
 }
 TEXTS = {"key", "domain", "type", "version", "path"}  # no names: nearly any text may stand there
-OPEN = {"GET /v1/session", "POST /v1/session", "DELETE /v1/session"}  # nobody is logged in yet
+# nobody is logged in yet
+OPEN = {
+    *("GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
+    "POST /v1/session/setup",
+}
 TAKES_BODY = ("POST", "PUT", "PATCH")
 DELETE_STREAM = "DELETE /v1/streams/{stream}"
 PUT_STATE = "PUT /v1/streams/{stream}/state/{key}"  # its body is an event
@@ -70,7 +84,11 @@ def path_of(route: str) -> str:
 
 def caller(route: str) -> str:
     operators = any(
-        part in route for part in ("/v1/zones", "PUT /v1/storage", "PUT /v1/limits", "/v1/jobs")
+        part in route
+        for part in (
+            *("/v1/zones", "PUT /v1/storage", "PUT /v1/limits", "/v1/jobs", "/v1/members"),
+            *("/v1/operators", "/v1/session/password"),
+        )
     )
     return "operator" if operators else "admin"
 
@@ -378,7 +396,7 @@ _OF_APPLICATIONS = (
         "/v1/application-groups/nobody", 404, "unknown_application_group",
         {"field": "application_group"}),
 )  # fmt: skip
-CASES = (*of_every_route(), *OF_ONE_ROUTE, *_OF_APPLICATIONS)
+CASES = (*of_every_route(), *OF_ONE_ROUTE, *_OF_APPLICATIONS, *bad_timers.bad_requests())
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route} {case.name}")

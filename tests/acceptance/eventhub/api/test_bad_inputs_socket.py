@@ -23,6 +23,10 @@ UPGRADE = {
 LISTEN = {"op": "listen", "listener": "a", "stream": "orders"}
 INTEREST = {"op": "interest", "interest": "i", "stream": "orders"}
 ACK = {"op": "ack", "listener": "b"}
+SESSION_ACK = {"op": "ack", "session": "s", "stream": "orders"}
+CREDIT = {"op": "credit", "session": "s"}
+EMIT = {"op": "emit", "stream": "orders", "events": {"domain": "a", "type": "b"}}
+RESEND = {"op": "resend", "listener": "b"}
 NOWHERE = "00000000-0000-0000-0000-000000000000"
 
 
@@ -65,6 +69,8 @@ HANDSHAKES = (
     shake("NUL in the token", 401, "invalid_credentials", key="", path=f"{TOKEN}%00%ff"),
     shake("unknown subprotocol", 400, "invalid_field", at="sec-websocket-protocol",
           headers={"Sec-WebSocket-Protocol": "mqtt, soap"}),
+    shake("another address", 403, "address_not_allowed", key="elsewhere"),
+    shake("another origin", 403, "origin_not_allowed", headers={"Origin": "https://evil.example"}),
     shake("another path", 404, "not_found", at="path", path="/v1/socket"),
     shake("an unknown route", 404, "not_found", at="path", path="/healthz"),
     Bad("no upgrade", ROUTE, "/v1/ws", 426, "upgrade_required"),
@@ -164,10 +170,36 @@ MESSAGES = (
     bad("nobody's", "stop", {"op": "stop", "listener": "b"}, "unknown_listener", listener="b"),
     bad("no name", "stop", {"op": "stop"}, "missing_field", "listener"),
     bad("nobody's", "ack", {**ACK, "sequence": 1}, "unknown_listener", listener="b"),
-    bad("no sequence", "ack", ACK, "missing_field", "sequence"),
+    bad("no sequence", "ack", ACK, "missing_field", "sequence", listener="b"),
+    bad("single ones", "ack", {**ACK, "sequence": 1, "sequences": [1]}, "unknown_field",
+        "sequences", listener="b"),
+    bad("of a session without a stream", "ack", {"op": "ack", "session": "s", "sequence": 1},
+        "missing_field", "stream"),
+    bad("of a session without a sequence", "ack", {**SESSION_ACK}, "missing_field", "sequence"),
+    bad("of a session that is not connected", "ack", {**SESSION_ACK, "sequence": 1},
+        "session_not_connected"),
     bad("below 0", "ack", {**ACK, "sequence": -1}, "invalid_field", "sequence"),
     bad("a text", "ack", {**ACK, "sequence": "1"}, "invalid_field", "sequence"),
     bad("beyond", "ack", {**ACK, "sequence": 1 << 64}, "number_out_of_range", "sequence"),
+    bad("nobody's", "connect", {"op": "connect", "session": "nobody"}, "unknown_session",
+        "session"),
+    bad("no name", "connect", {"op": "connect"}, "missing_field", "session"),
+    bad("long name", "connect", {"op": "connect", "session": "x" * 201}, "field_too_long",
+        "session"),
+    bad("nobody's", "disconnect", {"op": "disconnect", "session": "s"}, "session_not_connected"),
+    bad("nobody's", "credit", {**CREDIT, "events": 1}, "session_not_connected"),
+    bad("no events", "credit", CREDIT, "missing_field", "events"),
+    bad("none", "credit", {**CREDIT, "events": 0}, "invalid_field", "events"),
+    bad("too many", "credit", {**CREDIT, "events": 10_001}, "invalid_field", "events"),
+    bad("no stream", "emit", {"op": "emit", "events": []}, "missing_field", "stream"),
+    bad("no events", "emit", {"op": "emit", "stream": "orders"}, "missing_field", "events"),
+    bad("an empty list", "emit", {"op": "emit", "stream": "orders", "events": []}, "empty_batch"),
+    bad("no grant", "emit", EMIT, "forbidden", key="listener"),
+    bad("the hub's own", "emit", {**EMIT, "stream": "system"}, "forbidden"),
+    bad("unknown stream", "emit", {**EMIT, "stream": "nowhere"}, "unknown_stream"),
+    bad("unknown session", "emit", {**EMIT, "session": "nobody"}, "unknown_session", "session"),
+    bad("nobody's", "resend", {**RESEND, "from": 1, "to": 1}, "unknown_listener", listener="b"),
+    bad("no range", "resend", {**RESEND, "from": "1"}, "invalid_field", "from"),
     bad("no stream", "interest", {"op": "interest", "interest": "i"}, "missing_field", "stream"),
     bad("no grant", "interest", INTEREST, "forbidden", key="listener"),
     bad("the hub's own", "interest", {**INTEREST, "stream": "system"}, "forbidden"),

@@ -127,6 +127,7 @@ def test_a_fault_in_a_group_of_three_is_one_event_of_each(hub: LiveHub, zone: Li
     assert unknown.refused(404, "unknown_application")["position"] == {"field": "applications.1"}
 
 
+@pytest.mark.req("SUN-24")
 def test_monitoring_that_starts_or_stops_is_an_event_with_the_whole_state(
     hub: LiveHub, zone: LiveZone
 ) -> None:

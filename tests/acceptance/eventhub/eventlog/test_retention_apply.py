@@ -78,6 +78,7 @@ def damage(hub: LiveHub, stream: str) -> None:
     lost.unlink()
 
 
+@pytest.mark.slow
 def test_a_hold_set_after_the_plan_is_respected_and_the_rest_is_done(
     hub: LiveHub, zone: LiveZone
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -47,6 +48,7 @@ def test_a_stored_event_has_all_fields(zone: LiveZone) -> None:
         "summary": "all of it",
         "key": "k",
         "tombstone": True,
+        "order": "none",
     }
     assert emit(zone, given).status == 200
     found = shown(zone, 1)
@@ -97,6 +99,7 @@ CONTROLS: dict[str, tuple[Any, Any, Any]] = {  # default, given, shown
     "expires_at": (None, "2999-01-01T00:00:00Z", "2999-01-01T00:00:00.000000Z"),
     "priority": (0, -7, -7),
     "security_level": ("med", "low", "low"),
+    "order": ("session", "causal", "causal"),
 }
 
 
@@ -245,3 +248,18 @@ def test_a_field_that_needs_another_is_refused_with_it(zone: LiveZone) -> None:
     for given, field in (({"tombstone": True}, "key"), ({"bundle_number": 1}, "bundle")):
         problem = emit(zone, EVENT, {**EVENT, **given}).refused(400, "missing_field")
         assert problem["position"] == {"index": 1, "field": field}
+
+
+@pytest.mark.req("RDY-50")
+def test_an_expiry_is_absolute_or_relative(zone: LiveZone) -> None:
+    zone.create_stream("fox")
+    before = datetime.now(UTC)
+    assert emit(zone, {**EVENT, "expires_in_ms": 60_000}).status == 200
+    found = datetime.fromisoformat(shown(zone, 1)["expires_at"])
+    assert before <= found - timedelta(minutes=1) <= datetime.now(UTC)
+    both = {**EVENT, "expires_in_ms": 1, "expires_at": before.isoformat()}
+    problem = emit(zone, both).refused(400, "invalid_field")
+    assert problem["position"] == {"index": 0, "field": "expires_in_ms"}
+    for value in (0, 1 << 60):
+        emit(zone, {**EVENT, "expires_in_ms": value}).refused(400, "invalid_field")
+    emit(zone, {**EVENT, "order": "fifo"}).refused(400, "invalid_field")

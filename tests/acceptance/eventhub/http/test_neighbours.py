@@ -17,8 +17,10 @@ from psycopg.conninfo import make_conninfo
 from delivery.listening.catchup import CatchUpScheduler
 from delivery.listening.frames import Frame, frames_for
 from delivery.listening.listener_recorder import recording_listeners
-from delivery.listening.pump import SocketPump, SocketWriter
+from delivery.listening.pump import SocketPump, SocketServices, SocketWriter
 from delivery.listening.services import ListenerServices
+from delivery.listening.socket_emits import SocketEmits
+from delivery.sessions.delivery import SessionDelivery
 from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
@@ -30,6 +32,7 @@ from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.log import Log
 from eventhub.http.app import Router
 from eventhub.http.call import RouteServices
+from eventhub.http.emit import EmitServices
 from eventhub.http.messages import Message, Receive, Scope, Send
 from eventhub.http.routes import HTTP_ROUTES
 from eventhub.types.registry import TypeRegistry
@@ -135,6 +138,13 @@ async def test_a_transaction_has_events_of_every_client(hub: LiveHub, zone: Live
     assert answered.index(2) <= 4, answered
 
 
+def socket_services(services: ListenerServices) -> SocketServices:
+    emit_services = EmitServices(services.log, services.authorizer, services.types)
+    emits = Admission(Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT))
+    sessions = SessionDelivery(services.log.lookups, services)
+    return SocketServices(services, sessions, SocketEmits(emit_services, emits))
+
+
 class Socket:
     """A pump whose socket accepts every frame at once; each event adds the socket's name to
     `receivers`, which all sockets share.
@@ -154,7 +164,7 @@ class Socket:
     async def open(self, services: ListenerServices, key: str) -> "Socket":
         principal = await services.authorizer.authenticate(key)
         writer = SocketWriter(frames_for(None), self._send)
-        self.pump = SocketPump(services, writer, key, principal)
+        self.pump = SocketPump(socket_services(services), writer, key, principal)
         self.running = asyncio.create_task(self.pump.run())
         return self
 

@@ -1,20 +1,16 @@
 """Missed heartbeats: the time-out, the grace after an interruption, bounds, deleted zones."""
 
 import asyncio
-import os
 from collections.abc import Iterator
 from typing import Any
 
-import psycopg
 import pytest
-from django.db import connections
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from eventhub.applications.heartbeats import miss_due
 from eventhub.base import limits
 from eventhub.postgresql.connections import connect
-from tests.databases import migrated_database
 from tests.integration.access_world import EVERYTHING, ApiCaller, caller_with
+from tests.integration.committed_world import committing, database, sql
 
 LONG_S = 10_000.0  # longer than every time-out here
 TIMEOUT_S = 60
@@ -22,27 +18,8 @@ TIMEOUT_S = 60
 
 @pytest.fixture(autouse=True)
 def _committed(django_db_blocker: Any) -> Iterator[None]:
-    """Let Django use a database of the test's own, so that other sessions see what it commits."""
-    default = connections["default"]
-    before = default.settings_dict["NAME"]
-    with migrated_database("heartbeats") as url, django_db_blocker.unblock():
-        _close(default)
-        default.settings_dict["NAME"] = conninfo_to_dict(url)["dbname"]
-        try:
-            yield
-        finally:
-            _close(default)
-            default.settings_dict["NAME"] = before
-
-
-def _close(default: Any) -> None:
-    default.close()
-    default.close_pool()
-
-
-def database() -> str:
-    name = connections["default"].settings_dict["NAME"]
-    return make_conninfo(os.environ["DATABASE_URL"], dbname=name)
+    with committing("heartbeats", django_db_blocker):
+        yield
 
 
 def miss(watched_s: float = LONG_S) -> int:
@@ -53,12 +30,6 @@ def miss(watched_s: float = LONG_S) -> int:
             return await miss_due(session, watched_s=watched_s)
 
     return asyncio.run(once())
-
-
-def sql(statement: str, *values: Any) -> list[tuple[Any, ...]]:
-    with psycopg.connect(database(), autocommit=True) as session:
-        cursor = session.execute(statement.encode(), values)
-        return cursor.fetchall() if cursor.description else []
 
 
 def monitored(*names: str) -> ApiCaller:

@@ -104,6 +104,7 @@ class Process:
         return status
 
 
+@pytest.mark.slow
 def test_an_archiver_killed_repeatedly_archives_everything(database: str, tmp_path: Path) -> None:
     stream = archived_stream(database, "orders", events_max=50)
     payloads = fill(database, stream, 1_000)

@@ -29,7 +29,10 @@ from tests.databases import migrated_database, new_database
 from tests.unit.eventhub.supervisor.test_commands import manage
 
 FOLDERS = ("eventhub", "registrations", "delivery", "sparkjobs")
-LABELS = ("access", "eventlog", "types", "applications", "registrations", "delivery", "jobs")
+LABELS = (
+    *("access", "eventlog", "types", "applications", "monitoring", "hub_sessions", "registrations"),
+    *("timers", "delivery", "jobs"),
+)
 PARTS = {
     "table": """
         SELECT c.relname, c.relpersistence, ARRAY(SELECT unnest(c.reloptions) ORDER BY 1),

@@ -265,6 +265,7 @@ def test_a_folder_together_with_a_database_url_is_refused(before: str, tmp_path:
     assert "--data and DATABASE_URL name two databases. Nothing was changed." in done.stderr
 
 
+@pytest.mark.slow
 def test_the_hub_continues_after_the_takeover(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

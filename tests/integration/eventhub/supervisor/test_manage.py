@@ -11,16 +11,18 @@ from django.core.management import call_command
 MANAGE = Path(__file__).parents[4] / "manage.py"
 
 
-@pytest.mark.parametrize("command", ["changepassword", "createsuperuser", "migrate", "createkey"])
+@pytest.mark.parametrize(
+    "command", ["changepassword", "createsuperuser", "migrate", "createkey", "createoperator"]
+)
 def test_a_command_without_database_url_names_the_setting(command: str) -> None:
     env = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    arguments = ["shop"] if command == "createkey" else []
+    arguments = ["shop"] if command in ("createkey", "createoperator") else []
     done = subprocess.run(
         [sys.executable, str(MANAGE), command, *arguments],
         env=env,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=100,
     )
     assert done.returncode == 1
     assert "DATABASE_URL is not set" in done.stderr
@@ -36,7 +38,7 @@ def test_the_archive_of_a_hub_must_be_set(action: str) -> None:
         env=env,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=100,
     )
     assert done.returncode == 1
     assert "export EVENTHUB_ARCHIVE_URL=" in done.stderr

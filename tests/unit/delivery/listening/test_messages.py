@@ -70,6 +70,11 @@ def test_an_invalid_mask_is_refused(mask: Any) -> None:
         ({"op": "ack", "listener": "a", "sequence": 2**63}, errors.NumberOutOfRange, "sequence"),
         ({"op": "ack", "listener": "a", "sequence": 1.5}, errors.InvalidField, "sequence"),
         ({"op": "stop", "listener": "a", "colour": 1}, errors.UnknownField, "colour"),
+        ({"op": "connect", "session": ""}, errors.InvalidField, "session"),
+        ({"op": "credit", "session": "s", "events": 0}, errors.InvalidField, "events"),
+        ({"op": "emit", "stream": "s"}, errors.MissingField, "events"),
+        ({"op": "resend", "listener": "a", "from": 0}, errors.InvalidField, "from"),
+        ({"op": "resend", "listener": "a", "sequences": []}, errors.InvalidField, "sequences"),
     ],
 )
 def test_an_error_names_the_field(
@@ -78,6 +83,38 @@ def test_an_error_names_the_field(
     with pytest.raises(errors.EventHubError) as caught:
         parsed(**message)
     assert (type(caught.value), caught.value.field) == (error, field)
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "field"),
+    [
+        ({"listener": "a", "sequence": 1}, None, None),
+        ({"session": "s", "stream": "o", "sequence": 1, "id": "1"}, None, None),
+        ({"session": "s", "stream": "o", "sequences": [3, 5]}, None, None),
+        ({"session": "s", "stream": "o", "sequence": 1, "sequences": [3]}, None, None),
+        ({"sequence": 1}, errors.MissingField, "listener"),
+        ({"listener": "a"}, errors.MissingField, "sequence"),
+        ({"listener": "a", "sequence": 1, "id": "1"}, errors.UnknownField, "id"),
+        ({"listener": "a", "sequence": 1, "sequences": [2]}, errors.UnknownField, "sequences"),
+        ({"session": "s", "sequence": 1}, errors.MissingField, "stream"),
+        ({"session": "s", "stream": "o"}, errors.MissingField, "sequence"),
+        (
+            {"session": "s", "stream": "o", "sequence": 1, "listener": "a"},
+            errors.UnknownField,
+            "listener",
+        ),
+    ],
+)
+def test_an_ack_has_one_of_two_forms(
+    fields: dict[str, Any], error: type[errors.EventHubError] | None, field: str | None
+) -> None:
+    message = parsed(op="ack", **fields)
+    if error is None:
+        message.require_complete()
+        return
+    with pytest.raises(error) as caught:
+        message.require_complete()
+    assert caught.value.field == field
 
 
 @pytest.mark.parametrize(

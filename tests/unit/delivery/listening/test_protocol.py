@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from delivery.listening.frames import EventHeader, JsonFrames, ProtobufFrames, varint
+from delivery.listening.frames import EventHeader, FrameSubject, JsonFrames, ProtobufFrames, varint
 from delivery.listening.protocol import ListenerFilter, ListenerState, SocketListeners, refusal
 from eventhub.base import errors, limits
 from eventhub.event import event_pb2
@@ -116,7 +116,7 @@ def test_names_of_a_socket_are_unique_and_bounded() -> None:
     ],
 )
 def test_gaps_have_message_types_of_their_own(error: errors.EventHubError, op: str) -> None:
-    message = refusal(error, "a")
+    message = refusal(error, FrameSubject("a"))
     assert (message["op"], message["code"], message["listener"]) == (op, error.code, "a")
     assert "listener" not in refusal(error)
 
@@ -124,7 +124,9 @@ def test_gaps_have_message_types_of_their_own(error: errors.EventHubError, op: s
 @pytest.mark.parametrize("size", [0, 1, 100, 127, 128, 20_000, 300_000])
 def test_a_binary_frame_is_a_server_frame_that_ends_with_the_stored_bytes(size: int) -> None:
     one = stored(3, body=b"x" * size, content_type="x/y")
-    frame = ProtobufFrames().event(EventHeader('"quo\\"ted"', 2, "live", [7, 12]), one)
+    frame = ProtobufFrames().event(
+        EventHeader(FrameSubject('quo"ted').json, 2, "live", [7, 12]), one
+    )
     assert isinstance(frame, bytes)
     assert frame.endswith(one.payload)
     event = event_pb2.ServerFrame.FromString(frame).event
@@ -138,6 +140,19 @@ def test_a_binary_frame_is_a_server_frame_that_ends_with_the_stored_bytes(size: 
     assert (event.liveness, event.event) == (event_pb2.LIVE, one.payload)
 
 
+def test_frames_of_a_session_name_it_and_the_stream() -> None:
+    one, subject = stored(3), FrameSubject("", 'my "session"', "orders")
+    header = EventHeader(subject.json, 2, "live")
+    text = orjson.loads(JsonFrames().event(header, one))
+    frames = ProtobufFrames()
+    frames.event(EventHeader(FrameSubject("a").json, 1, "live"), one)
+    event = event_pb2.ServerFrame.FromString(frames.event(header, one)).event
+    assert (text["session"], text["stream"]) == (subject.session, subject.stream)
+    assert (event.session, event.stream, event.listener) == (subject.session, "orders", "")
+    assert "listener" not in text
+    assert FrameSubject().json == ""
+
+
 @pytest.mark.parametrize("number", [0, 1, 127, 128, 300, 16_383, 16_384, 2**32])
 def test_varint_equals_protobufs(number: int) -> None:
     message = event_pb2.EventId(sequence=number).SerializeToString()
@@ -146,9 +161,9 @@ def test_varint_equals_protobufs(number: int) -> None:
 
 def test_the_json_of_an_event_is_built_once_for_all_readers() -> None:
     one, frames = stored(3), JsonFrames()
-    first = orjson.loads(frames.event(EventHeader('"a"', 0, "live"), one))
+    first = orjson.loads(frames.event(EventHeader(FrameSubject("a").json, 0, "live"), one))
     built = one.frame_json
-    second = orjson.loads(frames.event(EventHeader('"b"', 2, "recovery"), one))
+    second = orjson.loads(frames.event(EventHeader(FrameSubject("b").json, 2, "recovery"), one))
     assert one.frame_json is built
     assert (first["listener"], second["listener"]) == ("a", "b")
     assert first["event"] == second["event"]

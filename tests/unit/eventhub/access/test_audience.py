@@ -55,3 +55,22 @@ def test_a_manager_of_the_zone_may_manage_all_of_it(
     token = None if narrowed is None else (Grant(*narrowed.split(":")),)
     key = KEY._replace(grants=(Grant(*grants.split(":")),), narrowed=token)
     assert key.manages_zone is manages
+
+
+@pytest.mark.parametrize(
+    ("destinations", "session", "seen"),
+    [
+        (("c7",), "a", True),
+        (("c7/a",), "a", True),
+        (("c7/a",), "b", False),
+        (("c7/a",), "", False),  # a listener of the client
+        (("c8/a",), "a", False),
+        (("c7/b", "c7"), "a", True),
+        ((), "a", True),
+    ],
+)
+def test_a_destination_may_be_one_session_of_a_client(
+    destinations: tuple[str, ...], session: str, seen: bool
+) -> None:
+    event = Event("d", "t", {}, destinations=destinations)
+    assert may_see(event, "c7", frozenset(), session) is seen

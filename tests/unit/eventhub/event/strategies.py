@@ -65,4 +65,5 @@ def events(draw: st.DrawFn) -> Event:
         time_constraint_ms=draw(INT64),
         merge_scheme=draw(TEXT),
         tombstone=draw(st.booleans()),
+        order=draw(st.sampled_from(["", "causal", "none"])),
     )

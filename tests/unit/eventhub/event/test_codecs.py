@@ -29,7 +29,7 @@ def test_json_represents_every_field(event: Event) -> None:
     assert int(shown["mask"]) == event.mask
     for name in ("source", "name", "version", "node", "key", "bundle", "correlation", "cause"):
         assert shown.get(name, "") == getattr(event, name)
-    for name in ("summary", "merge_scheme"):
+    for name in ("summary", "merge_scheme", "order"):
         assert shown.get(name, "") == getattr(event, name)
     for name in ("bundle_number", "time_constraint_ms", "tombstone"):
         assert shown.get(name, 0) == getattr(event, name)

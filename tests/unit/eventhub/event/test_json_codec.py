@@ -11,7 +11,7 @@ from tests.unit.eventhub.event.strategies import events
 FULL = Event(
     *("shop", "order.placed", {"n": 1}, EventId("c", 1, 1, 1), "c", "n", "1", b"{}"),
     *("application/json", "n1", ("a",), {"e": "f"}, 1, 1, 1, 1, "k", "b", ("d",), "c", "c"),
-    *("t", ("d",), ("s",), "high", "s", 1, 1, "m", True),
+    *("t", ("d",), ("s",), "high", "s", 1, 1, "m", True, "none"),
 )
 
 

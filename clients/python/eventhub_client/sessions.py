@@ -1,0 +1,177 @@
+"""A consumer session across all its connections: its events in the session's order, and their
+acknowledgements. Plain module.
+
+A task reads the socket, so that acknowledgements are answered while the caller handles an event.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Literal
+
+import aiohttp
+import orjson
+
+from eventhub_client.errors import RETRY, refusal
+from eventhub_client.http import Http
+from eventhub_client.listening import UNREACHABLE, pause_s
+from eventhub_client.transports import open_socket, require_open
+from eventhub_client.types import Delivered, HubProblem, SessionEnded
+
+
+class ConsumerSession:
+    """`async with hub.session("alarms") as session: async for event in session: ...`, then `await
+    session.acknowledge(event)`.
+
+    It connects again after each loss. What was not acknowledged comes again, so an event may come
+    twice, and the order holds on one connection. `refused` has the problems of streams that the key
+    may not listen to.
+
+    The iterator raises SessionEnded when the hub ends the session, HubProblem if a retry cannot
+    help, and with `on_gap="raise"` GapError or SegmentMismatchError, when events are no longer
+    stored; connect again to continue after them.
+    """
+
+    def __init__(
+        self,
+        http: Http,
+        name: str,
+        *,
+        window: int | None = None,
+        on_gap: Literal["raise", "continue"] = "raise",
+    ) -> None:
+        self.name = name
+        self.refused: dict[str, HubProblem] = {}  # by stream
+        self._http = http
+        self._window = window
+        self._on_gap = on_gap
+        self._items: asyncio.Queue[Delivered | Exception] = asyncio.Queue()
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
+        self._stored: dict[str, asyncio.Future[None]] = {}  # acknowledgements to be stored, by id
+        self._ids = 0
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> "ConsumerSession":
+        self._task = asyncio.create_task(self._run())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def __aiter__(self) -> AsyncIterator[Delivered]:
+        """Yield the events of the session; each has its `stream`."""
+        while True:
+            item = await self._items.get()
+            if isinstance(item, Exception):
+                raise item
+            yield item
+
+    async def acknowledge(
+        self, *events: Delivered, through: bool = False, stored: bool = False
+    ) -> None:
+        """Acknowledge events. With `through` also those of the same streams that came before them
+        and have lower sequences. With `stored` wait until that is durable.
+
+        Raises ConnectionError if the connection is lost: the events come again.
+        """
+        sequences: dict[str, list[int]] = {}
+        for event in events:
+            sequences.setdefault(event.stream, []).append(event.sequence)
+        for stream, found in sequences.items():
+            await self._acknowledge(stream, found, through=through, stored=stored)
+
+    async def _acknowledge(
+        self, stream: str, sequences: Sequence[int], *, through: bool, stored: bool
+    ) -> None:
+        fields: dict[str, Any] = {"op": "ack", "session": self.name, "stream": stream}
+        fields |= {"sequence": max(sequences)} if through else {"sequences": [*sequences]}
+        if not stored:
+            await self._say(fields)
+            return
+        self._ids += 1
+        id = str(self._ids)
+        done = self._stored[id] = asyncio.get_running_loop().create_future()
+        try:
+            await self._say({**fields, "id": id})
+            await done
+        finally:
+            self._stored.pop(id, None)
+
+    async def _say(self, fields: dict[str, Any]) -> None:
+        if self._socket is None:
+            raise ConnectionError("The session is not connected; its events come again.")
+        await self._socket.send_str(orjson.dumps(fields).decode())
+
+    async def _run(self) -> None:
+        """Connect until the session ends; hand the reason to the iterator."""
+        attempt = 0
+        while True:
+            try:
+                if await self._once():
+                    attempt = 0
+            except UNREACHABLE:
+                pass
+            except (HubProblem, SessionEnded) as error:
+                if isinstance(error, SessionEnded) or error.status not in RETRY:
+                    self._items.put_nowait(error)
+                    return
+            await asyncio.sleep(pause_s(attempt))
+            attempt += 1
+
+    async def _once(self) -> bool:
+        """Read one connection until it is lost; return whether the session was connected."""
+        connected = False
+        try:
+            async with open_socket(self._http) as socket:
+                await socket.send_str(_text({"op": "connect", "session": self.name}))
+                async for message in socket:
+                    if message.type is not aiohttp.WSMsgType.TEXT:
+                        break
+                    found = orjson.loads(message.data)
+                    if found["op"] == "connected":
+                        connected = True
+                        await self._begin(socket)
+                    self._take(found)
+                require_open(socket)
+        finally:
+            self._lose()
+        return connected
+
+    async def _begin(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        """Start on a connection: what waits from the one before comes again."""
+        while not self._items.empty():
+            self._items.get_nowait()
+        self._socket = socket
+        if self._window is not None:
+            credit = {"op": "credit", "session": self.name, "events": self._window}
+            await socket.send_str(_text(credit))
+
+    def _lose(self) -> None:
+        self._socket = None
+        for done in self._stored.values():
+            if not done.done():
+                done.set_exception(ConnectionError("The connection was lost."))
+
+    def _take(self, message: dict[str, Any]) -> None:
+        """Take a message of the hub. Raises SessionEnded, HubProblem."""
+        op = message["op"]
+        if op == "event":
+            self._items.put_nowait(Delivered.of(message))
+        elif op == "acked":
+            done = self._stored.get(message["id"])
+            if done is not None and not done.done():
+                done.set_result(None)
+        elif op == "disconnected":
+            raise SessionEnded(self.name, message["reason"])
+        elif op in ("gap", "segment_mismatch"):
+            if self._on_gap == "raise":
+                raise refusal(message)
+        elif op == "error" and "stream" in message:
+            self.refused[message["stream"]] = refusal(message)
+        elif op == "error":
+            raise refusal(message)
+
+
+def _text(fields: dict[str, Any]) -> str:
+    return orjson.dumps(fields).decode()

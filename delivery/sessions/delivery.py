@@ -1,0 +1,284 @@
+"""The sessions that the connections of one process serve: attaches and detaches them, saves their
+positions in batches, and notices when a session was changed, deleted or attached elsewhere. SQL
+module.
+
+Concurrency contract: one event loop; `run` and `watch` are one task each.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
+from functools import partial
+from time import monotonic
+from weakref import WeakValueDictionary
+
+from psycopg_pool import AsyncConnectionPool
+
+from delivery.listening.services import ListenerServices
+from delivery.sessions.attachments import (
+    AttachedSettings,
+    PositionToSave,
+    SessionPosition,
+    SessionSettings,
+    attach,
+    check,
+    detach,
+    find_session,
+    positions,
+    save,
+)
+from delivery.sessions.connected import ConnectedSession
+from delivery.sessions.errors import SessionDisconnected
+from delivery.sessions.matchers import SharedMatchers
+from eventhub.access.principal import Principal
+from eventhub.access.sessions import CONSUMER, UnknownSession, WrongSessionKind
+from eventhub.base import limits, metrics
+from eventhub.base.errors import DatabaseUnavailable, LimitReached
+from eventhub.base.event_loop import run_forever, wait_until_set
+from eventhub.postgresql.connections import Connection, reading, reading_pool
+from registrations.feed import CatalogChange
+
+
+class SessionDelivery:
+    """The connected sessions of one process."""
+
+    def __init__(self, pool: AsyncConnectionPool[Connection], services: ListenerServices) -> None:
+        self.matchers = SharedMatchers(services)
+        self._pool = pool
+        self._services = services
+        self._connected: dict[int, ConnectedSession] = {}
+        self._subscriptions: dict[ConnectedSession, ExitStack] = {}
+        self._connecting: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
+        self._changed: set[ConnectedSession] = set()  # whose positions are to be saved
+        self._unsaved: set[ConnectedSession] = set()  # of which a save failed
+        self._has_changed = asyncio.Event()
+        self._saving = asyncio.Lock()  # an older position is never saved after a newer one
+        self._urgent = asyncio.Event()  # somebody waits for a save
+        self._has_sessions = asyncio.Event()
+        self._check_due = asyncio.Event()
+        services.feed.session_listeners.add(self._check_due.set)
+
+    async def connect(
+        self, principal: Principal, name: str, waker: asyncio.Event
+    ) -> tuple[ConnectedSession, list[SessionPosition]]:
+        """Attach a connection to the client's session of that name; return it with its positions.
+        The connection that served it before ends it. Call `disconnect` at the end.
+
+        Raises UnknownSession, WrongSessionKind, SessionDisconnected, DatabaseUnavailable.
+        """
+        key = principal.client_id, name
+        async with self._connecting.setdefault(key, asyncio.Lock()):
+            async with reading(self._pool) as connection:
+                settings = _required(await find_session(connection, *key), name)
+                session = ConnectedSession.new(settings, waker)
+                self._subscribe(session)
+                try:
+                    process = self._services.recorder.node
+                    found = await attach(connection, settings.id, session.attachment, process)
+                    found = _bounded(found)
+                except BaseException:
+                    self._subscriptions.pop(session).close()
+                    raise
+            self._add(session)
+        return session, found
+
+    async def disconnect(self, sessions: Sequence[ConnectedSession]) -> set[int]:
+        """Save the positions of sessions and end their attachments; return the ids of those for
+        which that was done. It is not if another connection has replaced one, or if the database is
+        unavailable: what was acknowledged last then comes again.
+        """
+        for session in sessions:
+            self._remove(session)
+        if not sessions:
+            return set()
+        with suppress(DatabaseUnavailable):
+            async with self._saving, reading(self._pool) as connection:
+                last = [each for one in sessions for each in one.take_positions(unchanged=True)]
+                saved = await save(connection, last)
+                await detach(connection, [(one.settings.id, one.attachment) for one in sessions])
+            without = {one.settings.id for one in sessions} - {each.session_id for each in last}
+            return saved | without
+        return set()
+
+    async def positions(self, session: ConnectedSession) -> list[SessionPosition]:
+        """Return the saved positions of a session, which may have new streams. Raises
+        DatabaseUnavailable.
+        """
+        async with reading(self._pool) as connection:
+            return _bounded(await positions(connection, session.settings.id))
+
+    def note_changed(self, session: ConnectedSession, *, urgent: bool = False) -> None:
+        """Have the positions of a session saved soon; at once if somebody waits for it."""
+        self._changed.add(session)
+        self._has_changed.set()
+        if urgent:
+            self._urgent.set()
+
+    async def run(self) -> None:
+        """Save positions until cancelled."""
+        while True:
+            await self._has_changed.wait()
+            await wait_until_set(self._urgent, limits.SESSION_POSITIONS_WRITE_S)
+            self._has_changed.clear()
+            self._urgent.clear()
+            changed, self._changed = self._changed, set()
+            try:
+                async with self._saving:
+                    await self._save(changed)
+            except DatabaseUnavailable:
+                await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+
+    async def watch(self) -> None:
+        """Check the connected sessions until cancelled: now and then, and soon after an event of
+        `system` about sessions.
+        """
+        while True:
+            await self._has_sessions.wait()
+            await wait_until_set(self._check_due, limits.SESSION_CHECK_S)
+            self._check_due.clear()
+            started_s = monotonic()
+            with suppress(DatabaseUnavailable):
+                await self._check()
+            took_s = monotonic() - started_s
+            await asyncio.sleep(max(limits.SESSION_CHECK_PAUSE_S, 10 * took_s))
+
+    async def _save(self, changed: set[ConnectedSession]) -> None:
+        """Save the positions of sessions, then have those answered that wait for it. Raises
+        DatabaseUnavailable; then all positions of these sessions are saved the next time.
+        """
+        found: list[PositionToSave] = []
+        acks = [(session, session.acks) for session in changed if session.acks]
+        for session in changed:
+            session.acks = []
+            found += session.take_positions(unchanged=session in self._unsaved)
+        self._unsaved -= changed
+        attached: set[int] = set()
+        try:
+            for at in range(0, len(found), limits.SESSION_POSITIONS_PER_STATEMENT_MAX):
+                batch = found[at : at + limits.SESSION_POSITIONS_PER_STATEMENT_MAX]
+                async with reading(self._pool) as connection:
+                    attached |= await save(connection, batch)
+        except BaseException:
+            self._unsaved |= changed & self._subscriptions.keys()
+            self._changed |= changed & self._subscriptions.keys()
+            self._has_changed.set()
+            for session, messages in acks:
+                session.acks[:0] = messages
+            raise
+        saved = {one.session_id for one in found}
+        for session in changed:
+            if session.settings.id in saved - attached:
+                session.end("replaced")
+        for session, messages in acks:
+            session.messages += messages
+            session.waker.set()
+
+    async def _check(self) -> None:
+        before = list(self._connected.items())
+        async with reading(self._pool) as connection:
+            found = await check(connection, [id for id, _ in before])
+        now_us = self._services.clock.now_us()
+        for id, session in before:
+            _compare(session, found.get(id), now_us)
+
+    def _add(self, session: ConnectedSession) -> None:
+        before = self._connected.get(session.settings.id)
+        if before is not None:
+            before.end("replaced")
+        self._connected[session.settings.id] = session
+        self._has_sessions.set()
+        metrics.CONNECTED_SESSIONS.inc()
+
+    def _subscribe(self, session: ConnectedSession) -> None:
+        """Have the session notice registrations from now on: its positions are read after this."""
+        subscriptions = self._subscriptions[session] = ExitStack()
+        for owner in session.owners:
+            subscription = self._services.feed.owner_subscription(owner, _notice(session))
+            subscriptions.enter_context(subscription)
+
+    def _remove(self, session: ConnectedSession) -> None:
+        self._changed.discard(session)
+        self._unsaved.discard(session)
+        self._subscriptions.pop(session).close()
+        if self._connected.get(session.settings.id) is session:
+            del self._connected[session.settings.id]
+        if not self._connected:
+            self._has_sessions.clear()
+        metrics.CONNECTED_SESSIONS.dec()
+
+
+@asynccontextmanager
+async def delivering_sessions(
+    database_url: str, services: ListenerServices
+) -> AsyncIterator[SessionDelivery]:
+    """Serve sessions inside the block, on connections of their own. The last connection must end
+    before the block does.
+    """
+    pool = reading_pool(database_url, "sessions", limits.SESSION_CONNECTIONS_MAX)
+    async with pool:
+        delivery = SessionDelivery(pool, services)
+        tasks = [
+            asyncio.create_task(run_forever("session positions", delivery.run)),
+            asyncio.create_task(run_forever("session watch", delivery.watch)),
+        ]
+        try:
+            yield delivery
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _required(settings: SessionSettings | None, name: str) -> SessionSettings:
+    """Raise UnknownSession, WrongSessionKind or SessionDisconnected unless events may be delivered
+    to the session.
+    """
+    if settings is None:
+        raise UnknownSession(field="session")
+    if settings.kind != CONSUMER:
+        raise WrongSessionKind(
+            f"Events are delivered to sessions of kind {CONSUMER}; {name} is of kind"
+            f" {settings.kind}.",
+            field="session",
+            kind=CONSUMER,
+        )
+    if settings.disconnected:
+        raise SessionDisconnected(field="session")
+    return settings
+
+
+def _bounded(found: list[SessionPosition] | None) -> list[SessionPosition]:
+    """Raise UnknownSession if the session was deleted, LimitReached if it has more streams than a
+    connection serves.
+    """
+    if found is None:
+        raise UnknownSession(field="session")
+    if len(found) > limits.SESSION_STREAMS_MAX:
+        raise LimitReached(
+            "The session has registrations on too many streams; delete some of them.",
+            limit=limits.SESSION_STREAMS_MAX,
+        )
+    return found
+
+
+def _notice(session: ConnectedSession) -> Callable[[CatalogChange | None], None]:
+    """Return the function that notices when a session may have got new streams."""
+    return partial(_note_new_streams, session)
+
+
+def _note_new_streams(session: ConnectedSession, change: CatalogChange | None) -> None:
+    if change is None or change.owner in session.owners:
+        session.may_have_new_streams = True
+        session.waker.set()
+
+
+def _compare(session: ConnectedSession, found: AttachedSettings | None, now_us: int) -> None:
+    """End a session that its connection may not serve any more, or apply changed settings."""
+    if found is None or found.deleted:
+        session.end("deleted")
+    elif found.attachment != session.attachment:
+        session.end("replaced")
+    elif found.settings.disconnected:
+        session.end("request")
+    elif found.settings != session.settings:
+        session.change(found.settings, now_us)

@@ -1,0 +1,19 @@
+"""Errors of delivery to sessions; they belong to the one tree of errors. Plain module."""
+
+from eventhub.base.errors import Conflict, NotFound
+
+
+class SessionConnected(Conflict):
+    """This socket is connected to that session already; `disconnect` it first."""
+
+
+class SessionNotConnected(NotFound):
+    """This socket is not connected to that session, or the session has no such stream; `connect` it
+    first.
+    """
+
+
+class SessionDisconnected(Conflict):
+    """Delivery to this session, or to its group, is disabled on request: PATCH it with
+    `disconnected` false, then connect.
+    """

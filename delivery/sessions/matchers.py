@@ -1,0 +1,184 @@
+"""The matchers of sessions in one process. The registrations of a session, and those of a session
+group, have one matcher per stream, which all its readers share: an event is matched once for all
+members of a group (RDY-08). Plain module.
+
+Concurrency contract: one event loop. A matcher changes in time slices, so a reader waits for
+`settled` before it calls `matching`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from delivery.listening.protocol import NOTHING_MATCHED, MatchedRegistrations
+from delivery.listening.registration_matcher import (
+    RegistrationMatcher,
+    RegistrationSet,
+    reported,
+)
+from delivery.listening.services import ListenerServices
+from eventhub.base import limits
+from eventhub.event.envelope import Event
+from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
+from eventhub.types.registry import ZoneHierarchy
+from registrations.catalog import SessionOwner
+
+PositionOf = Callable[[], int]  # returns the last sequence that a reader has evaluated
+
+
+class SharedMatcher:
+    """The matcher of one owner's registrations in one stream, for all their readers."""
+
+    def __init__(self, matcher: RegistrationMatcher) -> None:
+        self.matcher = matcher
+        self.readers: set[PositionOf] = set()
+        self._loading = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._memo: dict[Cursor, MatchedRegistrations] = {}  # of the last events
+
+    @property
+    def changes(self) -> bool:
+        """Whether the matcher is being changed."""
+        return self._loading.locked()
+
+    async def apply(self, after: int) -> None:
+        """Apply the changes that the feed has reported, for events after a sequence. Raises
+        DatabaseUnavailable.
+
+        A change once begun is completed, for the other readers, if its reader is cancelled.
+        """
+        if self.changes or not self.matcher.is_current(after):
+            task = asyncio.create_task(self._apply(after))
+            self._tasks.add(task)
+            task.add_done_callback(self._end)
+            await asyncio.shield(task)
+
+    async def settled(self) -> None:
+        """Wait while the matcher is being changed."""
+        async with self._loading:
+            pass
+
+    async def _apply(self, after: int) -> None:
+        """Apply changes also for events after the positions of the other readers."""
+        async with self._loading:
+            await self.matcher.apply(min([after, *(position() for position in self.readers)]))
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # retrieved here, because its reader may be cancelled
+
+    def matching(self, stored: StoredEvent) -> MatchedRegistrations:
+        """Return what RegistrationMatcher.matching returns; one evaluation serves all readers. The
+        result of an event never changes: versions apply by their bounds.
+        """
+        if len(self.readers) == 1:
+            return self.matcher.matching(stored)
+        cursor = stored.cursor
+        found = self._memo.get(cursor)
+        if found is None:
+            found = self._memo[cursor] = self.matcher.matching(stored)
+            if len(self._memo) > limits.SESSION_MATCHES_REMEMBERED:
+                del self._memo[next(iter(self._memo))]
+        return found
+
+
+class SessionMatcher:
+    """The matcher of one reader of a session (a ListenerMatcher): the registrations of the session
+    itself, and those of its group.
+    """
+
+    def __init__(self, services: ListenerServices, shared: Sequence[SharedMatcher]) -> None:
+        self._services = services
+        self._shared = shared
+
+    async def catch_up(self, after: int) -> None:
+        """Apply every change up to now, for events after a sequence. Raises DatabaseUnavailable."""
+        await self._services.feed.confirm()
+        for one in self._shared:
+            await one.apply(after)
+
+    async def settled(self) -> None:
+        """Wait while another reader changes one of the matchers."""
+        while any(one.changes for one in self._shared):
+            for one in self._shared:
+                await one.settled()
+
+    async def learn(self, events: Sequence[Event], *, through: int) -> None:
+        """Load the declared types of events. Raises DatabaseUnavailable."""
+        for one in self._shared:
+            await one.matcher.learn(events, through=through)
+
+    def matching(self, stored: StoredEvent) -> MatchedRegistrations:
+        """Return the registrations that the event matches, and the variables that they bind."""
+        found = [matched for one in self._shared if (matched := one.matching(stored)).ids]
+        if not found:
+            return NOTHING_MATCHED
+        if len(found) == 1:
+            return found[0]
+        ids = sorted({id for matched in found for id in matched.ids})
+        return MatchedRegistrations(
+            ids, {id: name for one in found for id, name in (one.variables or {}).items()}
+        )
+
+    def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent:
+        """Return what is delivered of an event that matches these registrations (OIF-06). A matcher
+        of other registrations has no report of them.
+        """
+        reports = [
+            next(filter(None, each), None)
+            for each in zip(
+                *(one.matcher.reports(stored, registrations) for one in self._shared), strict=True
+            )
+        ]
+        return reported(stored, reports)
+
+
+class SharedMatchers:
+    """The matchers of a process by owner and stream, while they have readers."""
+
+    def __init__(self, services: ListenerServices) -> None:
+        self._services = services
+        self._open: dict[tuple[SessionOwner, int], tuple[SharedMatcher, AsyncExitStack]] = {}
+
+    @asynccontextmanager
+    async def of(
+        self, owners: Sequence[SessionOwner], stream: StreamInfo, position: PositionOf
+    ) -> AsyncIterator[SessionMatcher]:
+        """Give a reader at this position the matcher of its owners, until the end of the block."""
+        async with AsyncExitStack() as using:
+            shared = [
+                await using.enter_async_context(self._shared(owner, stream, position))
+                for owner in owners
+            ]
+            yield SessionMatcher(self._services, shared)
+
+    @asynccontextmanager
+    async def _shared(
+        self, owner: SessionOwner, stream: StreamInfo, position: PositionOf
+    ) -> AsyncIterator[SharedMatcher]:
+        key = owner, stream.id
+        if key not in self._open:
+            closing = AsyncExitStack()
+            opened = await closing.enter_async_context(self._new(owner, stream))
+            self._open[key] = SharedMatcher(opened), closing
+        shared, closing = self._open[key]
+        shared.readers.add(position)
+        try:
+            yield shared
+        finally:
+            shared.readers.discard(position)
+            if not shared.readers:
+                del self._open[key]
+                await closing.aclose()
+
+    @asynccontextmanager
+    async def _new(
+        self, owner: SessionOwner, stream: StreamInfo
+    ) -> AsyncIterator[RegistrationMatcher]:
+        log, feed, types = self._services.log, self._services.feed, self._services.types
+        hierarchy = ZoneHierarchy(types, stream.zone_id)
+        registrations = RegistrationSet(owner=owner)
+        opened = RegistrationMatcher.open(log, feed, registrations, stream.id, hierarchy)
+        async with opened as matcher:
+            yield matcher

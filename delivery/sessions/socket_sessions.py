@@ -1,0 +1,246 @@
+"""The sessions of one socket: connects and disconnects them, and sends their events beside those of
+the socket's listeners (RDY-52). Plain module.
+
+Concurrency contract: one event loop. The socket's reader calls `handle` and `acknowledge`, its pump
+`serve`; a lock keeps their changes apart.
+"""
+
+import asyncio
+from typing import Any, Protocol
+
+from delivery.listening.frames import Frame, FrameFormat
+from delivery.listening.listener import StreamListener
+from delivery.listening.messages import Ack, Connect, Credit, Disconnect
+from delivery.listening.protocol import refusal
+from delivery.listening.services import ListenerServices
+from delivery.sessions.attachments import SessionPosition
+from delivery.sessions.connected import (
+    CHANGED,
+    ConnectedSession,
+    SessionReader,
+    SessionStreamState,
+)
+from delivery.sessions.delivery import SessionDelivery
+from delivery.sessions.errors import SessionConnected, SessionNotConnected
+from eventhub.access.principal import Principal
+from eventhub.base import limits, metrics
+from eventhub.base.errors import DatabaseUnavailable, EventHubError, TooManyRequests
+
+_Message = dict[str, Any]
+
+
+class SessionSocket(Protocol):
+    """The part of a socket's pump that its sessions use."""
+
+    principal: Principal
+    waker: asyncio.Event
+    form: FrameFormat[Frame]
+
+    def changed(self) -> bool: ...
+    def add(self, listener: StreamListener) -> None: ...
+    async def end(self, listener: StreamListener, reason: str) -> None: ...
+    async def send(self, frames: list[Frame]) -> None: ...
+
+
+class SocketSessions:
+    """The connected sessions of one socket by name."""
+
+    def __init__(
+        self, delivery: SessionDelivery, services: ListenerServices, socket: SessionSocket
+    ) -> None:
+        self._delivery = delivery
+        self._services = services
+        self._socket = socket
+        self._sessions: dict[str, ConnectedSession] = {}
+        self._changing = asyncio.Lock()
+
+    async def handle(self, message: Connect | Disconnect | Credit) -> None:
+        """Handle a message about a session. Raises what `connect` and `disconnect` raise."""
+        match message:
+            case Connect():
+                await self.connect(message.session)
+            case Disconnect():
+                await self.disconnect(message.session)
+            case Credit():
+                self._find(message.session).set_window(message.events)
+
+    async def connect(self, name: str) -> None:
+        """Connect a session, send `connected`, and start its streams.
+
+        Raises SessionConnected, TooManyRequests, UnknownSession, WrongSessionKind,
+        SessionDisconnected, DatabaseUnavailable.
+        """
+        async with self._changing:
+            if name in self._sessions:
+                raise SessionConnected(session=name)
+            if len(self._sessions) >= limits.SESSIONS_PER_SOCKET_MAX:
+                most = limits.SESSIONS_PER_SOCKET_MAX
+                raise TooManyRequests(
+                    "This socket has the maximum number of sessions; open another socket.",
+                    sessions_max=most,
+                )
+            await self._connect(name)
+
+    async def disconnect(self, name: str) -> None:
+        """End a session and send `disconnected`. Raises SessionNotConnected."""
+        async with self._changing:
+            session = self._find(name)
+            saved = await self._end([session], "stopped")
+            acks = session.acks if session.settings.id in saved else []
+        await self._say(*acks, {"op": "disconnected", "session": name, "reason": "stopped"})
+
+    def acknowledge(self, message: Ack) -> None:
+        """Acknowledge events of a session; with an id, `acked` is sent when that is stored. Raises
+        SessionNotConnected.
+        """
+        session = self._find(message.session or "")
+        stream = message.stream or ""
+        session.acknowledge(stream, message.sequence, message.sequences or ())
+        if message.id is not None:
+            answer = {"session": session.name, "stream": stream, "id": message.id}
+            session.acks.append({"op": "acked", **answer})
+        self._delivery.note_changed(session, urgent=message.id is not None)
+
+    async def serve(self) -> bool:
+        """Send the next events of each session, and what it has to report; return False if there
+        was nothing. The caller has confirmed the grants.
+        """
+        busy = False
+        for session in list(self._sessions.values()):
+            if session.end_reason:
+                await self._leave(session)
+            elif session.may_have_new_streams:
+                await self._add_streams(session)
+            if await self._send_waiting(session):
+                busy = True
+        return busy
+
+    async def close(self) -> None:
+        """Save the positions of all sessions, and end them."""
+        async with self._changing:
+            await self._end(list(self._sessions.values()), "disconnected")
+
+    async def _connect(self, name: str) -> None:
+        socket = self._socket
+        session, positions = await self._delivery.connect(socket.principal, name, socket.waker)
+        try:
+            messages: list[_Message] = []
+            readers = []
+            streams = []
+            for position in positions:
+                reader = await self._open(session, position, messages)
+                if reader is not None:
+                    readers.append(reader)
+                    started = reader.mark_started()
+                    streams.append({key: started[key] for key in ("stream", "cursor", "head")})
+            head = {"op": "connected", "session": name, "streams": streams, **session.described}
+            await self._say(head, *messages)
+        except BaseException:
+            await self._end([session], "failed")
+            raise
+        self._sessions[name] = session
+        for reader in readers:
+            socket.add(reader)
+        socket.waker.set()
+
+    async def _open(
+        self, session: ConnectedSession, position: SessionPosition, messages: list[_Message]
+    ) -> SessionReader | None:
+        """Start the reader of a stream; add the error to the messages if that is refused. Raises
+        DatabaseUnavailable.
+        """
+        state = SessionStreamState(session, self._delivery.matchers, position)
+        principal, at = self._socket.principal, position.cursor
+        try:
+            reader = await SessionReader.start(self._services, principal, state, at)
+        except DatabaseUnavailable:
+            raise
+        except EventHubError as error:
+            messages.append(refusal(error, state.subject))
+            reader = None
+        session.known_streams.add(position.stream_id)
+        return reader
+
+    async def _add_streams(self, session: ConnectedSession) -> None:
+        """Start the streams that a session has got since it was connected, and report them. Raises
+        DatabaseUnavailable; then it is tried again.
+        """
+        session.may_have_new_streams = False
+        async with self._changing:
+            if self._sessions.get(session.name) is not session:
+                return
+            try:
+                positions = await self._delivery.positions(session)
+                for position in positions:
+                    if position.stream_id not in session.known_streams:
+                        await self._add_stream(session, position)
+            except DatabaseUnavailable:
+                session.may_have_new_streams = True
+                raise
+
+    async def _add_stream(self, session: ConnectedSession, position: SessionPosition) -> None:
+        messages: list[_Message] = []
+        reader = await self._open(session, position, messages)
+        if reader is None:
+            await self._say(*messages)
+            return
+        await self._say(reader.mark_started())
+        self._socket.add(reader)
+        self._socket.waker.set()
+
+    async def _send_waiting(self, session: ConnectedSession) -> bool:
+        """Send the messages and the next events of a session."""
+        socket = self._socket
+        if session.messages:
+            messages, session.messages = session.messages, []
+            await self._say(*messages)
+        if socket.changed() or self._sessions.get(session.name) is not session:
+            return True
+        frames = session.next_frames(socket.form, self._services.clock.now_us())
+        if session.positions_due():
+            self._delivery.note_changed(session)
+        if not frames:
+            return False
+        metrics.SENT.add(len(frames), sum(map(len, frames)))
+        await socket.send(frames)
+        return True
+
+    async def _leave(self, session: ConnectedSession) -> None:
+        """End a session for the reason that it has; connect it again if its settings changed."""
+        reason = session.end_reason
+        async with self._changing:
+            if self._sessions.get(session.name) is not session:
+                return
+            await self._end([session], reason)
+            error: _Message = {}
+            if reason == CHANGED:
+                try:
+                    await self._connect(session.name)
+                    return
+                except EventHubError as refused:
+                    error = refused.problem()
+        ended = {"op": "disconnected", "session": session.name, "reason": reason}
+        await self._say({**error, **ended})
+
+    async def _end(self, sessions: list[ConnectedSession], reason: str) -> set[int]:
+        """Save the positions of sessions, detach them and end their readers; return the ids of
+        those whose positions are saved.
+        """
+        for session in sessions:
+            self._sessions.pop(session.name, None)
+        saved = await self._delivery.disconnect(sessions)
+        for session in sessions:
+            for reader in list(session.readers.values()):
+                await self._socket.end(reader, reason)
+            session.stop_timer()
+        return saved
+
+    async def _say(self, *messages: _Message) -> None:
+        form = self._socket.form
+        await self._socket.send([form.message(fields) for fields in messages])
+
+    def _find(self, name: str) -> ConnectedSession:
+        found = self._sessions.get(name)
+        if found is None:
+            raise SessionNotConnected(session=name)
+        return found

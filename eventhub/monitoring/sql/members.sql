@@ -1,0 +1,31 @@
+-- The processes of the hub. All times are the database's.
+
+-- name: heartbeat
+-- A process whose row is gone was announced as lost; it joins again, and its start stays the same.
+INSERT INTO members (id, kind, node, pid, version, started_at, last_seen_at)
+VALUES (%(id)s, %(kind)s, %(node)s, %(pid)s, %(version)s, clock_timestamp() - make_interval(secs => %(age_s)s),
+        clock_timestamp())
+    ON CONFLICT (id) DO UPDATE SET last_seen_at = excluded.last_seen_at
+
+-- name: leave
+UPDATE members SET left_at = clock_timestamp() WHERE id = %(id)s
+
+-- name: changed
+-- True if some member is to be announced. `watched_s`: the seconds in which a heartbeat could have been received.
+SELECT EXISTS (
+    SELECT FROM members
+     WHERE joined_at IS NULL OR left_at IS NOT NULL
+        OR (%(watched_s)s::float8 >= %(lost_s)s::float8 AND is_over(last_seen_at + make_interval(secs => %(lost_s)s), %(lost_s)s)))
+
+-- name: join
+UPDATE members SET joined_at = now() WHERE joined_at IS NULL
+RETURNING id::text, kind, node, pid, version, started_at, last_seen_at, false AS lost
+
+-- name: depart
+DELETE FROM members
+ WHERE left_at IS NOT NULL
+    OR (%(watched_s)s::float8 >= %(lost_s)s::float8 AND is_over(last_seen_at + make_interval(secs => %(lost_s)s), %(lost_s)s))
+RETURNING id::text, kind, node, pid, version, started_at, last_seen_at, left_at IS NULL AS lost
+
+-- name: count
+SELECT kind, count(*) AS members FROM members WHERE left_at IS NULL GROUP BY kind

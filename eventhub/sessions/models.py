@@ -1,0 +1,232 @@
+"""The tables of sessions and session groups, and of the positions that sessions acknowledged.
+Django module.
+
+A session here is one of READY's: a durable resource of a client. Django's sessions are logins.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.functions import TransactionNow
+from django.db import models
+from django.db.models import (
+    BigIntegerField,
+    BooleanField,
+    CheckConstraint,
+    DateTimeField,
+    Index,
+    IntegerField,
+    JSONField,
+    Q,
+    TextField,
+    UniqueConstraint,
+    UUIDField,
+    Value,
+)
+
+from eventhub.access.models import Client, Zone
+from eventhub.base import limits
+from eventhub.eventlog.models import Stream
+from eventhub.postgresql.tables import LiveManager, Reference, TableStorage
+
+LIVE = Q(deleted_at__isnull=True)
+EMPTY_OBJECT = Value({}, JSONField())
+EMPTY_LIST = Value([], JSONField())
+
+
+class Kind(models.TextChoices):
+    """What a session is for (RDY-01)."""
+
+    ADMIN = "admin"
+    SUPPLIER = "supplier"
+    CONSUMER = "consumer"
+
+
+class Quality(models.TextChoices):
+    """Whether unacknowledged events are delivered again after a loss (RDY-48)."""
+
+    RELIABLE = "reliable"
+    BEST_EFFORT = "best_effort"
+
+
+class DeliveryOrder(models.TextChoices):
+    """The order in which the events held for a session are delivered (RDY-49, FOX-21)."""
+
+    NONE = "none"
+    FIFO = "fifo"
+    PRIORITY = "priority"
+    VALIDITY = "validity"
+    SUPPLIER = "supplier"
+    TYPE = "type"
+    TIMESTAMP = "timestamp"
+    CAUSAL = "causal"
+
+
+class DeliverySettings(models.Model):
+    """Settings of the delivery to a consumer session. Those of a group apply to its members."""
+
+    disconnected = BooleanField(
+        db_default=False, db_comment="delivery is disabled on request; matching goes on"
+    )
+    quality = TextField(choices=Quality, db_default=Quality.RELIABLE)
+    order = TextField(
+        choices=DeliveryOrder,
+        db_default=DeliveryOrder.FIFO,
+        db_column="delivery_order",
+        db_comment="the order in which held events are delivered",
+    )
+    order_options = JSONField(
+        default=dict,
+        db_default=EMPTY_OBJECT,
+        db_comment="parameters of the order: occur_delay_ms, hold_ms, types, suppliers",
+    )
+    window = IntegerField(
+        db_default=limits.SESSION_WINDOW_DEFAULT,
+        db_column="window_events",
+        db_comment="events that may be delivered and not acknowledged",
+    )
+
+    class Meta:
+        abstract = True
+
+
+class SessionGroup(DeliverySettings):
+    """Consumer sessions with the same registrations: each member gets every matching event."""
+
+    id = models.BigAutoField(primary_key=True)
+    zone = Reference(Zone)
+    client = Reference(Client, db_comment="the owner")
+    name = TextField(db_comment="unique among the zone's live session groups")
+    suspended = BooleanField(
+        db_default=False, db_comment="the registrations of the group match nothing"
+    )
+    created_at = DateTimeField(db_default=TransactionNow())
+    deleted_at = DateTimeField(null=True)
+
+    objects = LiveManager()
+
+    class Meta:
+        db_table = "session_groups"
+        db_table_comment = "groups of consumer sessions that share registrations"
+        constraints = (
+            UniqueConstraint(
+                fields=["zone", "name"], condition=LIVE, name="session_groups_by_name"
+            ),
+            CheckConstraint(condition=Q(quality__in=Quality.values), name="session_groups_quality"),
+            CheckConstraint(
+                condition=Q(order__in=DeliveryOrder.values), name="session_groups_order"
+            ),
+        )
+        indexes = (
+            Index(fields=["zone", "id"], condition=LIVE, name="session_groups_by_zone"),
+            Index(fields=["client", "id"], condition=LIVE, name="session_groups_by_client"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Session(DeliverySettings):
+    """A session of a client. Attaching a connection to it changes no indexed column."""
+
+    id = models.BigAutoField(primary_key=True)
+    zone = Reference(Zone)
+    client = Reference(Client)
+    name = TextField(db_comment="unique among the client's live sessions")
+    kind = TextField(choices=Kind)
+    group = Reference(
+        SessionGroup,
+        null=True,
+        related_name="members",
+        db_comment="of a consumer session; its delivery settings apply instead of the session's",
+    )
+    supplies = JSONField(
+        default=list,
+        db_default=EMPTY_LIST,
+        db_comment="the types that a supplier session emits: objects with domain and type",
+    )
+    suspended = BooleanField(
+        db_default=False,
+        db_comment="the session emits nothing, and its registrations match nothing",
+    )
+    attachment = UUIDField(
+        null=True, db_comment="the connection that serves it now; each one has its own"
+    )
+    attached_process = TextField(null=True, db_comment="the process of that connection")
+    attached_at = DateTimeField(null=True)
+    created_at = DateTimeField(db_default=TransactionNow())
+    deleted_at = DateTimeField(null=True)
+
+    objects = LiveManager()
+    storage = TableStorage(parameters={"fillfactor": 70})
+
+    class Meta:
+        db_table = "sessions"
+        db_table_comment = "admin, supplier and consumer sessions of clients"
+        constraints = (
+            UniqueConstraint(fields=["client", "name"], condition=LIVE, name="sessions_by_name"),
+            CheckConstraint(condition=Q(kind__in=Kind.values), name="sessions_kind"),
+            CheckConstraint(condition=Q(quality__in=Quality.values), name="sessions_quality"),
+            CheckConstraint(condition=Q(order__in=DeliveryOrder.values), name="sessions_order"),
+        )
+        indexes = (
+            Index(fields=["zone", "id"], condition=LIVE, name="sessions_by_zone"),
+            Index(fields=["client", "id"], condition=LIVE, name="sessions_by_client"),
+            Index(
+                fields=["group"], condition=LIVE & Q(group__isnull=False), name="sessions_by_group"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def delivery(self) -> dict[str, Any] | None:
+        """The settings of delivery that apply: of a member those of its group."""
+        if self.kind != Kind.CONSUMER:
+            return None
+        found = self.group or self
+        return {
+            "disconnected": self.disconnected or found.disconnected,
+            "quality": found.quality,
+            "order": found.order,
+            "order_options": found.order_options,
+            "window": found.window,
+        }
+
+    @property
+    def connected_at(self) -> datetime | None:
+        """Since when a connection serves it."""
+        return None if self.attachment is None else self.attached_at
+
+
+class SessionCursor(models.Model):
+    """A consumer session's position in a stream of its registrations: it has acknowledged every
+    event that matches them up to `sequence`, and those of `acknowledged` above it.
+    """
+
+    pk = models.CompositePrimaryKey("session_id", "stream_id")
+    session = Reference(Session)
+    stream = Reference(Stream)
+    segment = UUIDField(db_comment="UUID of the segment of `sequence`")
+    sequence = BigIntegerField(
+        db_comment="every matching event up to it is acknowledged; none before the first one counts"
+    )
+    acknowledged = ArrayField(
+        BigIntegerField(),
+        default=list,
+        db_default=Value([], ArrayField(BigIntegerField())),
+        db_comment="acknowledged sequences above it, ascending",
+    )
+    saved_at = DateTimeField(db_default=TransactionNow())
+
+    storage = TableStorage(parameters={"fillfactor": 50})
+
+    class Meta:
+        db_table = "session_cursors"
+        db_table_comment = "positions of consumer sessions in streams"
+        indexes = (Index(fields=["stream"], name="session_cursors_by_stream"),)
+
+    def __str__(self) -> str:
+        return f"{self.session_id} in {self.stream_id}: {self.sequence}"

@@ -1,0 +1,149 @@
+"""The API of sessions and session groups. Django module."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import transaction
+
+from eventhub.access.sessions import ADMIN, UnknownSession, WrongSessionKind
+from eventhub.api.filters import NameFilter, WordFilter
+from eventhub.api.if_match import require_unchanged
+from eventhub.api.permissions import IsAuthenticated
+from eventhub.api.resource import operation
+from eventhub.base import errors
+from eventhub.sessions.models import Kind, Session, SessionGroup
+from registrations.errors import (
+    SessionExists,
+    SessionGroupExists,
+    SessionGroupInUse,
+    UnknownSessionGroup,
+)
+from registrations.filtersets import OwnedFilterSet
+from registrations.resource import OwnedView
+from registrations.services import lock_owner
+from registrations.sessions import services
+from registrations.sessions.selectors import SESSION_GROUPS, SESSIONS
+from registrations.sessions.serializers import (
+    NewSessionGroupSerializer,
+    NewSessionSerializer,
+    SessionChangeSerializer,
+    SessionGroupChangeSerializer,
+    SessionGroupSerializer,
+    SessionSerializer,
+)
+
+
+class ManagesSessions(IsAuthenticated):
+    """Open to every key of the zone; a request through a session needs an admin session to change
+    something.
+    """
+
+    def require(self, view: Any) -> None:
+        session = view.actor.session
+        if session is not None and view.request.method not in ("GET", "HEAD"):
+            session.require_kind(ADMIN)
+
+
+class SessionFilters(OwnedFilterSet):
+    name = NameFilter(help_text="Only those with this name.")
+    kind = WordFilter(Kind.values, help_text="Only those of this kind.")
+    group = NameFilter(
+        field_name="group__name", help_text="Only the members of this session group."
+    )
+
+
+class SessionGroupFilters(OwnedFilterSet):
+    name = NameFilter(help_text="Only the one with this name.")
+
+
+class SessionsView(OwnedView):
+    """A view of sessions or session groups. A change locks their client first."""
+
+    permission_classes = (ManagesSessions,)
+
+    @contextmanager
+    def changing(self) -> Iterator[Any]:
+        """Lock the client of the row that the path names until the end of the block, which is a
+        transaction, and yield the row as read after it. Raises `unknown`, Changed.
+        """
+        with transaction.atomic():
+            lock_owner(self.get_object().client_id)
+            found = self.get_object()
+            require_unchanged(self.resource(found), self.if_match)
+            yield found
+
+
+class Sessions(SessionsView):
+    """The sessions of a client, or of all clients of a zone. Another client's session is not
+    found.
+    """
+
+    noun = "a session", "sessions"
+    kind = "session"
+    unknown = UnknownSession
+    lookup_url_kwarg = "session"
+    queryset = SESSIONS
+    serializer_class = SessionSerializer
+    filterset_class = SessionFilters
+
+    @operation(
+        "Create a session",
+        *(SessionExists, errors.LimitReached, UnknownSessionGroup, WrongSessionKind),
+        body=NewSessionSerializer,
+    )
+    def perform_create(self, body: dict[str, Any]) -> Session:
+        return services.create_session(actor=self.actor, owner=self.owner(body), fields=body)
+
+    @operation(
+        "Change, suspend, resume, disconnect or connect a session",
+        *(UnknownSessionGroup, errors.LimitReached, WrongSessionKind),
+        body=SessionChangeSerializer,
+    )
+    def perform_partial_update(self, body: dict[str, Any]) -> Session:
+        with self.changing() as session:
+            return services.change_session(actor=self.actor, session=session, fields=body)
+
+    @operation("Delete a session with its registrations", WrongSessionKind)
+    def perform_destroy(self) -> None:
+        with self.changing() as session:
+            services.delete_session(actor=self.actor, session=session)
+
+
+class SessionGroups(SessionsView):
+    """The session groups of a client, or of all clients of a zone. Another client's group is not
+    found.
+    """
+
+    noun = "a session group", "session groups"
+    kind = "session_group"
+    unknown = UnknownSessionGroup
+    lookup_url_kwarg = "session_group"
+    queryset = SESSION_GROUPS
+    serializer_class = SessionGroupSerializer
+    filterset_class = SessionGroupFilters
+
+    @operation(
+        "Create a session group",
+        *(SessionGroupExists, errors.LimitReached, WrongSessionKind),
+        body=NewSessionGroupSerializer,
+    )
+    def perform_create(self, body: dict[str, Any]) -> SessionGroup:
+        return services.create_session_group(actor=self.actor, owner=self.owner(body), fields=body)
+
+    @operation(
+        "Change, suspend, resume, disconnect or connect a session group",
+        WrongSessionKind,
+        body=SessionGroupChangeSerializer,
+    )
+    def perform_partial_update(self, body: dict[str, Any]) -> SessionGroup:
+        with self.changing() as group:
+            return services.change_session_group(actor=self.actor, group=group, fields=body)
+
+    @operation(
+        "Delete a session group without members, with its registrations",
+        *(SessionGroupInUse, WrongSessionKind),
+    )
+    def perform_destroy(self) -> None:
+        with self.changing() as group:
+            services.delete_session_group(actor=self.actor, group=group)

@@ -1,0 +1,174 @@
+"""Serializers of sessions and session groups. Django module."""
+
+import re
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from eventhub.api.fields import FlagField, MomentField, NameField, OneOfField, TextField, WholeField
+from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, Serializer
+from eventhub.base import limits
+from eventhub.sessions.models import DeliveryOrder, Kind, Quality, Session, SessionGroup
+
+_TYPE = re.compile(r"(?:[^\s*]+\.)?\*|[^\s*]+")
+_SUSPENDED = "While it is true, the session emits nothing, and its registrations match nothing."
+_GROUP_SUSPENDED = "While it is true, the group's registrations match nothing."
+_DISCONNECTED = "While it is true, nothing is delivered; matching goes on."
+_QUALITY = "`reliable`: what was not acknowledged is delivered again; `best_effort`: it is lost."
+_ORDER = "The order in which held events are delivered."
+_WINDOW = "Events that may be delivered and not acknowledged."
+
+
+class SuppliedTypeSerializer(Serializer):
+    """A type that a supplier session emits."""
+
+    domain = TextField(max_length=limits.NAME_CHARS_MAX, allow_blank=True)
+    type = TextField(
+        max_length=limits.NAME_CHARS_MAX,
+        help_text="A type, all types below one (`Mail.*`), or all types of the domain (`*`).",
+    )
+
+    def validate_type(self, value: str) -> str:
+        if not _TYPE.fullmatch(value):
+            raise serializers.ValidationError(
+                "A star stands at the end, alone or after a dot, as in Mail.*."
+            )
+        return value
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object"}]})
+class OrderedTypeField(serializers.JSONField):
+    """A type, or an object with `domain` and `type`."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, str) and data and len(data) <= limits.NAME_CHARS_MAX:
+            return data
+        if not isinstance(data, dict):
+            raise serializers.ValidationError("This is a type, or an object with `type`.")
+        found = SuppliedTypeSerializer(data={"domain": "", **data})
+        found.is_valid(raise_exception=True)
+        return dict(found.validated_data)
+
+
+class OrderOptionsSerializer(Serializer):
+    """Parameters of an order; those that it does not use are ignored."""
+
+    occur_delay_ms = WholeField(
+        required=False,
+        min_value=0,
+        max_value=limits.ORDER_HOLD_MS_MAX,
+        help_text="Of `timestamp`: how much later an event with an earlier timestamp may arrive.",
+    )
+    hold_ms = WholeField(
+        required=False,
+        min_value=0,
+        max_value=limits.ORDER_HOLD_MS_MAX,
+        help_text="How long an event is held for those that come before it, at most.",
+    )
+    types = serializers.ListField(
+        required=False,
+        child=OrderedTypeField(),
+        max_length=limits.SESSION_ORDER_NAMES_MAX,
+        help_text="Of `type`: the types in their order; others follow in alphabetical order.",
+    )
+    suppliers = serializers.ListField(
+        required=False,
+        child=NameField(),
+        max_length=limits.SESSION_ORDER_NAMES_MAX,
+        help_text="Of `supplier`: the clients in their order; others follow.",
+    )
+
+
+class SessionDeliverySerializer(Serializer):
+    """The settings of delivery that apply to a session."""
+
+    disconnected = FlagField(help_text=_DISCONNECTED)
+    quality = OneOfField(choices=Quality.values, help_text=_QUALITY)
+    order = OneOfField(choices=DeliveryOrder.values, help_text=_ORDER)
+    order_options = OrderOptionsSerializer()
+    window = WholeField(help_text=_WINDOW)
+
+
+class SessionGroupChangeSerializer(Serializer):
+    suspended = FlagField(required=False, help_text=_GROUP_SUSPENDED)
+    disconnected = FlagField(required=False, help_text=_DISCONNECTED)
+    quality = OneOfField(choices=Quality.values, required=False, help_text=_QUALITY)
+    order = OneOfField(choices=DeliveryOrder.values, required=False, help_text=_ORDER)
+    order_options = OrderOptionsSerializer(required=False)
+    window = WholeField(
+        required=False, min_value=1, max_value=limits.SESSION_WINDOW_MAX, help_text=_WINDOW
+    )
+
+
+class NewSessionGroupSerializer(SessionGroupChangeSerializer):
+    name = NameField(help_text="Unique among the zone's session groups.")
+    client = NameField(
+        required=False, help_text="The client that owns it; by default the key's own client."
+    )
+
+
+class SessionChangeSerializer(SessionGroupChangeSerializer):
+    suspended = FlagField(required=False, help_text=_SUSPENDED)
+    supplies = serializers.ListField(
+        required=False,
+        child=SuppliedTypeSerializer(),
+        min_length=1,
+        max_length=limits.SESSION_SUPPLIES_MAX,
+        help_text="The types that a supplier session emits.",
+    )
+    group = NameField(
+        required=False,
+        allow_null=True,
+        help_text="A session group, whose settings of delivery then apply; null: none.",
+    )
+
+
+class NewSessionSerializer(SessionChangeSerializer):
+    name = NameField(help_text="Unique among the client's sessions.")
+    kind = OneOfField(choices=Kind.values, help_text="What the session is for; immutable.")
+    client = NameField(
+        required=False, help_text="The client that owns it; by default the key's own client."
+    )
+
+
+class SessionGroupSerializer(ChangedSerializer, AnswerSerializer):
+    client = serializers.CharField(source="client_name")
+    suspended = serializers.BooleanField(help_text=_GROUP_SUSPENDED)
+    order_options = OrderOptionsSerializer()
+    sessions = serializers.IntegerField(help_text="Number of member sessions.")
+    registrations = serializers.IntegerField(help_text="Number of live registrations.")
+
+    class Meta:
+        model = SessionGroup
+        fields = (
+            *("id", "client", "name", "suspended", "disconnected", "quality", "order"),
+            *("order_options", "window", "sessions", "registrations", "created_at", "changed"),
+        )
+
+
+class SessionSerializer(ChangedSerializer, AnswerSerializer):
+    client = serializers.CharField(source="client_name")
+    group = serializers.CharField(source="group_name", allow_null=True)
+    supplies = SuppliedTypeSerializer(many=True)
+    suspended = serializers.BooleanField(help_text=_SUSPENDED)
+    order_options = OrderOptionsSerializer()
+    delivery = SessionDeliverySerializer(
+        allow_null=True,
+        help_text="The settings of delivery that apply: of a member those of its group. Null unless"
+        " it is a consumer session.",
+    )
+    connected_at = MomentField(
+        allow_null=True, help_text="Since when a connection serves it; null: none does."
+    )
+    registrations = serializers.IntegerField(
+        help_text="Number of its live registrations, without those of its group."
+    )
+
+    class Meta:
+        model = Session
+        fields = (
+            *("id", "client", "name", "kind", "group", "supplies", "suspended", "disconnected"),
+            *("quality", "order", "order_options", "window", "delivery", "connected_at"),
+            *("registrations", "created_at", "changed"),
+        )

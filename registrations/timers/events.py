@@ -1,0 +1,56 @@
+"""The event that a timer appends when it fires. Plain module."""
+
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from eventhub.event import protobuf_codec
+from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.eventlog.drafts import Draft
+from registrations.timers.schedule import Fire
+
+DOMAIN = "Time"  # READY 3.1
+TICK = "Tick"
+
+
+class FiredTimer(NamedTuple):
+    """A timer that fires. `number`: of this fire, from 1."""
+
+    id: int
+    client: str
+    registration_id: int | None
+    stream_id: int
+    handle: str
+    number: int
+    payload: bytes | None
+
+
+def draft_of(timer: FiredTimer, fire: Fire) -> Draft:
+    """Build the event: the one that the timer was created with, or Time::Tick for its client."""
+    if timer.payload is not None:
+        event = protobuf_codec.decode(timer.payload)
+        key, tombstone = event.key, event.tombstone
+        return Draft(timer.stream_id, event.mask, timer.payload, key=key, tombstone=tombstone)
+    attributes: dict[str, Any] = {
+        "handle": timer.handle,
+        "timer": timer.id,
+        "scheduled_at": utc_text(fire.at),
+        "number": timer.number,
+        "missed": fire.missed,
+    }
+    if timer.registration_id is not None:
+        attributes["registration"] = timer.registration_id
+    event = Event(
+        DOMAIN,
+        TICK,
+        attributes,
+        source="eventhub",
+        node="hub",
+        destinations=(timer.client,),
+    )
+    return Draft(timer.stream_id, DEFAULT_MASK, protobuf_codec.encode(event))
+
+
+def utc_text(found: datetime) -> str:
+    """Return a time as RFC 3339 in UTC."""
+    text = found.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+    return f"{text}Z"

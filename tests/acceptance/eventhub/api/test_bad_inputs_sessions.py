@@ -1,0 +1,145 @@
+"""Bad input of the routes of sessions and session groups, and of requests through sessions."""
+
+from typing import Any
+
+import pytest
+
+from tests.acceptance.bad_inputs import EMIT, EVENT, Bad, World
+
+pytestmark = pytest.mark.usefixtures("untouched")
+SESSIONS, GROUPS = "/v1/sessions", "/v1/session-groups"
+SESSION, GROUP = f"{SESSIONS}/{{session}}", f"{GROUPS}/{{session_group}}"
+REGISTRATIONS = "/v1/registrations"
+HEADER = "EventHub-Session"
+EVENTS = "/v1/streams/orders/events"
+
+
+def bad(name: str, route: str, path: str, outcome: str, at: str = "", **more: Any) -> Bad:
+    status, code = outcome.split()
+    return Bad(name, route, path, int(status), code, {"field": at} if at else {}, **more)
+
+
+def create(case: str, outcome: str, at: str, /, *, key: str = "admin", **fields: Any) -> Bad:
+    body = {"name": "new", "kind": "consumer", **fields}
+    body = {name: value for name, value in body.items() if value != ""}
+    return bad(case, f"POST {SESSIONS}", SESSIONS, outcome, at, body=body, key=key)
+
+
+def change(case: str, outcome: str, at: str, /, *, mark: str = "<session>", **fields: Any) -> Bad:
+    return bad(case, f"PATCH {SESSION}", f"{SESSIONS}/{mark}", outcome, at, body=fields)
+
+
+def group(case: str, outcome: str, at: str, /, *, key: str = "admin", **fields: Any) -> Bad:
+    return bad(case, f"POST {GROUPS}", GROUPS, outcome, at, body=fields, key=key)
+
+
+def register(case: str, outcome: str, at: str, /, **fields: Any) -> Bad:
+    body = {"streams": ["orders"], **fields}
+    return bad(case, f"POST {REGISTRATIONS}", REGISTRATIONS, outcome, at, body=body)
+
+
+def through(session: str, route: str, path: str, outcome: str, at: str, **more: Any) -> Bad:
+    headers = {HEADER: session}
+    return bad(f"through {session}", route, path, outcome, at, headers=headers, **more)
+
+
+TYPE = {"domain": "shop", "type": "order.placed"}
+CASES = (
+    create("no name", "400 missing_field", "name", name=""),
+    create("name no name", "400 invalid_name", "name", name="a b"),
+    create("no kind", "400 missing_field", "kind", kind=""),
+    create("kind unknown", "400 invalid_field", "kind", kind="reader"),
+    create("taken", "409 session_exists", "name", name="session"),
+    create("no such group", "404 unknown_session_group", "group", group="nowhere"),
+    create("no such client", "404 not_found", "client", client="nobody"),
+    create("another client", "403 forbidden", "", key="listener", client="them"),
+    create("no client", "400 missing_field", "client", key="operator"),
+    create("a supplier of nothing", "400 missing_field", "supplies", kind="supplier"),
+    create("a consumer that supplies", "400 invalid_field", "supplies", supplies=[TYPE]),
+    *(create(f"{kind} with {name}", "400 invalid_field", name, kind=kind, **{name: value}, **more)
+      for kind, more in (("admin", {}), ("supplier", {"supplies": [TYPE]}))
+      for name, value in (("window", 5), ("order", "fifo"), ("group", "team"),
+                          ("disconnected", True), ("quality", "reliable"))),
+    create("a suspended admin", "400 invalid_field", "suspended", kind="admin", suspended=True),
+    *(create(f"supplies {at}", outcome, at, kind="supplier", supplies=supplies)
+      for outcome, at, supplies in (
+          ("400 invalid_field", "supplies", []), ("400 field_too_long", "supplies", [TYPE] * 101),
+          ("400 missing_field", "supplies.0.type", [{"domain": "shop"}]),
+          ("400 unknown_field", "supplies.0.name", [{**TYPE, "name": "a"}]),
+          ("400 invalid_field", "supplies.1.type", [TYPE, {"domain": "shop", "type": "a*"}]))),
+    *(change(f"{name} {value!r}", "400 invalid_field", name, **{name: value})
+      for name, value in (("window", 0), ("window", 10_001), ("window", "5"), ("order", "random"),
+                          ("quality", "good"), ("suspended", None), ("disconnected", 1))),
+    *(change(f"options {at}", outcome, f"order_options.{at}", order_options=options)
+      for outcome, at, options in (
+          ("400 invalid_field", "hold_ms", {"hold_ms": -1}),
+          ("400 invalid_field", "occur_delay_ms", {"occur_delay_ms": 60_001}),
+          ("400 unknown_field", "delay", {"delay": 1}),
+          ("400 invalid_name", "suppliers.0", {"suppliers": ["a b"]}))),
+    change("the name", "400 unknown_field", "name", name="other"),
+    change("the kind", "400 unknown_field", "kind", kind="admin"),
+    change("no such group", "404 unknown_session_group", "group", group="nowhere"),
+    change("a supplier's window", "400 invalid_field", "window", mark="<supplier>", window=5),
+    *(bad(f"session {number}", f"{method} {SESSION}", f"{SESSIONS}/{number}", "404 unknown_session",
+          "session", body={} if method == "PATCH" else None, key=key)
+      for method in ("GET", "PATCH", "DELETE")
+      for number, key in (("0", "admin"), ("9" * 30, "admin"), ("<theirsession>", "listener"))),
+    *(bad(f"query {query}", f"GET {SESSIONS}", f"{SESSIONS}?{query}", outcome, query.split("=")[0])
+      for query, outcome in (("kind=x", "400 invalid_field"), ("name=a%20b", "400 invalid_name"),
+                             ("group=a%20b", "400 invalid_name"), ("limit=0", "400 invalid_field"),
+                             ("client=nobody", "404 not_found"), ("x=1", "400 unknown_field"))),
+    group("no name", "400 missing_field", "name"),
+    group("taken", "409 session_group_exists", "name", name="team"),
+    group("taken by another client", "409 session_group_exists", "name", name="theirs"),
+    group("supplies", "400 unknown_field", "supplies", name="a", supplies=[]),
+    group("another client", "403 forbidden", "", key="listener", name="a", client="them"),
+    bad("in use", f"DELETE {GROUP}", f"{GROUPS}/<sessiongroup>", "409 session_group_in_use",
+        "session_group"),
+    *(bad(f"group {number}", f"{method} {GROUP}", f"{GROUPS}/{number}",
+          "404 unknown_session_group", "session_group", body={} if method == "PATCH" else None,
+          key=key)
+      for method in ("GET", "PATCH", "DELETE")
+      for number, key in (("0", "admin"), ("x", "admin"), ("<theirsessiongroup>", "listener"))),
+    bad("changed", f"PATCH {GROUP}", f"{GROUPS}/<sessiongroup>", "412 changed",
+        headers={"If-Match": "0"}, body={"window": 5}),
+    register("two owners", "400 invalid_field", "session_group", session="session",
+             session_group="team"),
+    register("session a number", "400 invalid_field", "session", session=1),
+    register("no such session", "404 unknown_session", "session", session="nobody"),
+    register("another client's session", "404 unknown_session", "session", session="theirsession"),
+    register("a supplier", "400 invalid_field", "session", session="supplier"),
+    register("no such session group", "404 unknown_session_group", "session_group",
+             session_group="nowhere"),
+    register("another owner's group", "409 other_owner", "group", session="session", group="used"),
+    bad("two owners", "POST /v1/registration-groups", "/v1/registration-groups",
+        "400 invalid_field", "session_group",
+        body={"name": "a", "session": "session", "session_group": "team"}),
+    bad("no such session", "POST /v1/registration-groups", "/v1/registration-groups",
+        "404 unknown_session", "session", body={"name": "a", "session": "nobody"}),
+    bad("the owner", "PATCH /v1/registrations/{registration}", f"{REGISTRATIONS}/<registration>",
+        "400 unknown_field", "session", body={"session": "session"}),
+    through("nobody", f"GET {SESSIONS}", SESSIONS, "404 unknown_session", HEADER),
+    through("a b", f"GET {SESSIONS}", SESSIONS, "400 invalid_name", HEADER),
+    through("session", f"GET {SESSIONS}", SESSIONS, "400 invalid_field", HEADER, key="operator"),
+    through("session", f"POST {SESSIONS}", SESSIONS, "403 wrong_session_kind", HEADER,
+            body={"name": "a", "kind": "admin"}),
+    through("nobody", EMIT, EVENTS, "404 unknown_session", HEADER, body=EVENT),
+    through("a b", EMIT, EVENTS, "400 invalid_name", HEADER, body=EVENT),
+    through("session", EMIT, EVENTS, "403 wrong_session_kind", HEADER, body=EVENT),
+    through("supplier", f"POST {REGISTRATIONS}", REGISTRATIONS, "403 wrong_session_kind", HEADER,
+            body={"streams": ["orders"]}),
+    through("adminsession", "GET /v1/streams/{stream}/events", f"{EVENTS}?from=oldest",
+            "403 wrong_session_kind", HEADER),
+    bad("through nobody", "POST /v1/registrations/bulk", f"{REGISTRATIONS}/bulk",
+        "404 unknown_session", HEADER, body=b"{}\n",
+        headers={HEADER: "nobody", "Content-Type": "application/x-ndjson"}),
+    Bad("suspended", EMIT, EVENTS, 409, "session_suspended", {"index": 0}, EVENT,
+        headers={HEADER: "suspended"}),
+    Bad("not supplied", EMIT, EVENTS, 422, "type_not_supplied", {"index": 1, "field": "type"},
+        [EVENT, {"domain": "shop", "type": "other"}], headers={HEADER: "supplier"}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route} {case.name}")
+def test_bad_request_about_sessions_is_refused_with_its_place(world: World, case: Bad) -> None:
+    world.check(case)

@@ -1,0 +1,119 @@
+"""Consumer sessions through the client library, against the running hub."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import pytest
+from eventhub_client.errors import Missing, NotAllowed
+from eventhub_client.remote import HubClient
+from eventhub_client.sync import SyncHubClient
+from eventhub_client.types import Delivered, SessionEnded
+
+from tests.acceptance.consumers import change, consumer, create_session
+from tests.acceptance.cut import way
+from tests.acceptance.wire import EVENT, numbered
+from tests.live import LiveHub, LiveZone
+
+WAIT_S = 30.0
+
+
+@pytest.fixture
+def orders(zone: LiveZone) -> LiveZone:
+    zone.create_stream("orders")
+    return zone
+
+
+async def take(items: AsyncIterator[Delivered], count: int) -> list[int]:
+    """Return the sequences of the next events; the session stays connected."""
+    async with asyncio.timeout(WAIT_S):
+        return [(await anext(items)).sequence for _ in range(count)]
+
+
+async def test_a_session_connects_again_and_gets_what_it_did_not_acknowledge(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    consumer(orders, order="priority")
+    orders.emit("orders", [*numbered(1, 3), {**EVENT, "priority": 5}])
+    async with (
+        way(hub) as between,
+        HubClient(between.url, orders.admin) as client,
+        client.session("s", window=3) as session,
+        aclosing(aiter(session)) as events,  # type: ignore[type-var]
+    ):
+        async with asyncio.timeout(WAIT_S):
+            first = await anext(events)
+        assert (first.sequence, first.stream) == (4, "orders")
+        assert await take(events, 2) == [1, 2]
+        await session.acknowledge(first, stored=True)
+        assert await take(events, 1) == [3]
+        await between.cut()
+        with pytest.raises(ConnectionError):
+            await session.acknowledge(first, stored=True)
+        await between.mend()
+        assert await take(events, 3) == [1, 2, 3]
+
+
+async def test_an_acknowledgement_may_include_the_events_before(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    consumer(orders)
+    orders.emit("orders", numbered(1, 4))
+    async with orders.client() as client:
+        async with client.session("s") as session, asyncio.timeout(WAIT_S):
+            found = []
+            async for event in session:
+                found.append(event)
+                if len(found) == 4:
+                    break
+            await session.acknowledge(found[2], through=True, stored=True)
+        async with client.session("s") as session, asyncio.timeout(WAIT_S):
+            async for event in session:
+                assert event.sequence == 4
+                break
+
+
+async def test_the_end_of_a_session_is_raised_with_its_reason(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    made = consumer(orders)
+    orders.emit("orders", EVENT)
+    async with orders.client() as client, client.session("s") as session:
+        events = aiter(session)
+        assert await take(events, 1) == [1]
+        change(orders, made, disconnected=True)
+        with pytest.raises(SessionEnded) as ended:
+            await take(events, 1)
+        assert ended.value.reason == "request"
+
+
+async def test_a_session_that_does_not_exist_or_is_no_consumer_is_refused(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    create_session(orders, "a", kind="admin")
+    for name, problem in (("nobody", Missing), ("a", NotAllowed)):
+        async with orders.client() as client, client.session(name) as session:
+            with pytest.raises(problem):
+                await take(aiter(session), 1)
+
+
+async def test_a_client_acts_as_a_supplier_session(hub: LiveHub, orders: LiveZone) -> None:
+    supplies = [{"domain": "shop", "type": "order.*"}]
+    create_session(orders, "till", kind="supplier", supplies=supplies)
+    async with HubClient(hub.url, orders.admin, acting_as="till") as client:
+        receipt = await client.emit("orders", EVENT)
+        assert receipt.cursor.sequence == 1
+        with pytest.raises(Exception, match="type_not_supplied"):
+            await client.emit("orders", {**EVENT, "type": "refund"})
+
+
+def test_the_synchronous_client_has_sessions(hub: LiveHub, orders: LiveZone) -> None:
+    consumer(orders)
+    orders.emit("orders", numbered(1, 2))
+    with SyncHubClient(hub.url, orders.admin) as client:
+        with client.session("s") as session:
+            for event in session:
+                session.acknowledge(event, stored=True)
+                if event.sequence == 2:
+                    break
+        assert client.event("orders", 2)["attributes"] == {"n": 2}

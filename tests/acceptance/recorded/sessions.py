@@ -1,0 +1,30 @@
+"""Calls about sessions and session groups, and calls through sessions."""
+
+from tests.acceptance.recorded.call import Call, gets, sends
+
+_SESSIONS, _GROUPS = "/v1/sessions", "/v1/session-groups"
+_READER = {"name": "reader", "kind": "consumer"}
+_SUPPLIES = [{"domain": "shop", "type": "order.placed"}]
+_EMIT = "POST /v1/streams/orders/events"
+_EVENT = {"domain": "shop", "type": "order.placed"}
+CALLS = [
+    Call("admin", f"POST {_GROUPS}", {"name": "team"}, keep={"<sessiongroup>": "id"}),
+    *sends("admin", f"POST {_GROUPS}", {}, {"name": "team"}),
+    Call("admin", f"POST {_SESSIONS}", _READER, keep={"<session>": "id"}),
+    *sends(
+        *("admin", f"POST {_SESSIONS}", _READER, {"name": "writer", "kind": "supplier"}),
+        {"name": "writer", "kind": "supplier", "supplies": _SUPPLIES},
+        {"name": "boss", "kind": "admin", "window": 5},
+    ),
+    *sends(
+        *("admin", f"PATCH {_SESSIONS}/<session>", {}, {"group": "team"}, {"kind": "admin"}),
+        *({"suspended": True, "disconnected": True}, {"suspended": False}, {"order": "random"}),
+    ),
+    *gets("admin", f"{_SESSIONS}/<session>", _SESSIONS, f"{_SESSIONS}?kind=supplier"),
+    *gets("admin", f"{_GROUPS}/<sessiongroup>", _GROUPS, f"{_SESSIONS}?kind=x"),
+    *gets("peer", f"{_SESSIONS}/<session>", f"{_GROUPS}/<sessiongroup>"),
+    Call("admin", "POST /v1/registrations", {"streams": ["orders"], "session": "nobody"}),
+    Call("admin", _EMIT, _EVENT, headers={"EventHub-Session": "reader"}),
+    Call("admin", _EMIT, {**_EVENT, "type": "other"}, headers={"EventHub-Session": "writer"}),
+    Call("admin", f"DELETE {_GROUPS}/<sessiongroup>"),
+]
