@@ -1,10 +1,18 @@
 """How many deliveries and lanes one claim requests for the slots of each endpoint. SQL module."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from delivery.callbacks.claims import CallbackEndpoint, LaneCounts
 from delivery.callbacks.throttles import Throttle
 from eventhub.base import limits
+
+
+class ByteBound(NamedTuple):
+    """The bytes of a claim, and the average sizes of events, of endpoints with large ones."""
+
+    bytes_max: int
+    large: Mapping[int, int]
 
 
 def deliveries_requested(
@@ -29,15 +37,13 @@ def deliveries_requested(
 
 
 def within_bytes(
-    requested: Mapping[int, int],
-    slots: Mapping[int, int],
-    large: Mapping[int, int],
-    bytes_max: int,
+    requested: Mapping[int, int], slots: Mapping[int, int], bound: ByteBound
 ) -> dict[int, int]:
     """Return the counts of deliveries, lower for endpoints with large events, so that most of what
-    is claimed fits into the bytes of a claim. Each slot has a delivery. `large`: the average sizes.
+    is claimed fits into the bytes of a claim. Each slot has a delivery.
     """
-    share = bytes_max // max(1, len(large))
+    large = bound.large
+    share = bound.bytes_max // max(1, len(large))
     return {
         each: max(slots[each], min(count, share // large[each])) if each in large else count
         for each, count in requested.items()
@@ -49,11 +55,10 @@ def lanes_requested(
     due: Mapping[int, CallbackEndpoint],
     probes: frozenset[int],
     throttle: Throttle,
-    large: Mapping[int, int],
-    bytes_max: int,
+    bound: ByteBound,
 ) -> dict[int, LaneCounts]:
     """Return how many lanes to take for the slots of each endpoint. A lane has a slot, but several
-    lanes share a batch. `large` and `bytes_max`: as in `within_bytes`.
+    lanes share a batch.
     """
     counts = deliveries_requested(slots, due, probes)
     batches = {
@@ -63,7 +68,7 @@ def lanes_requested(
                for each, count in counts.items()}  # fmt: skip
     all = {each: count if each in batches else count * of_each[each]
            for each, count in counts.items()}  # fmt: skip
-    fitting = within_bytes(all, slots, large, bytes_max)
+    fitting = within_bytes(all, slots, bound)
     return {
         each: LaneCounts(
             min(count, fitting[each]), fitting[each], min(of_each[each], fitting[each])

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from delivery.callbacks import claims
 from delivery.callbacks.circuits import DeliveryKey, advance, hasten, return_probes, take_probes
 from delivery.callbacks.claim_shares import (
+    ByteBound,
     deliveries_requested,
     lanes_requested,
     requests_of,
@@ -124,7 +125,7 @@ class Claiming:
         async with within_throttles(connection, due, allowed) as throttle:
             probes = await self._probes(connection, allowed, ordered=False)
             requested = deliveries_requested(allowed, due, probes.endpoints)
-            requested = within_bytes(requested, allowed, *self._bytes_of_events(allowed))
+            requested = within_bytes(requested, allowed, self._byte_bound(allowed))
             expired = probes.endpoints & self._posting.expired_probes
             requested.update(dict.fromkeys(expired, limits.CALLBACK_LANE_DELIVERIES_MAX))
             groups = await self._claim_requested(connection, requested, probes.endpoints)
@@ -214,8 +215,8 @@ class Claiming:
         per_lane = limits.CALLBACK_LANE_DELIVERIES_MAX
         async with within_throttles(connection, due, allowed, per_slot=per_lane) as throttle:
             probes = await self._probes(connection, allowed, ordered=True)
-            large = self._bytes_of_events(allowed)
-            requested = lanes_requested(allowed, due, probes.endpoints, throttle, *large)
+            bound = self._byte_bound(allowed)
+            requested = lanes_requested(allowed, due, probes.endpoints, throttle, bound)
             taken = await self._take_lanes(connection, requested, probes.endpoints)
             claimed = Counter(each.endpoint_id for lane in taken for each in lane)
             throttle.use(requests_of(claimed, due))
@@ -255,9 +256,8 @@ class Claiming:
         token = self._heartbeat.token()
         return await claims.claim_lanes(connection, requested, token=token, probes=probes)
 
-    def _bytes_of_events(self, endpoint_ids: Iterable[int]) -> tuple[dict[int, int], int]:
-        """Return the sizes of events, of endpoints with large ones, and the bytes of a claim."""
-        return self._slots.large_events(endpoint_ids), self._slots.bytes_per_claim
+    def _byte_bound(self, endpoint_ids: Iterable[int]) -> ByteBound:
+        return ByteBound(self._slots.bytes_per_claim, self._slots.large_events(endpoint_ids))
 
     def _confirm(self, count: int) -> None:
         self._heartbeat.confirm_claim()

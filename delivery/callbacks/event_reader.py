@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from delivery.callbacks import claims
+from delivery.callbacks import claimed_events
 from delivery.callbacks.body import GapNotice, SegmentName
+from delivery.callbacks.claimed_events import ClaimedEvent
 from delivery.callbacks.claimed_groups import AnyClaim
-from delivery.callbacks.claims import ClaimedEvent
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, Gone, SegmentMismatch
 from eventhub.base.logs import get_logger
@@ -44,10 +44,10 @@ class EventReader:
         found: list[ClaimedEvent] = []
         if copied:
             owners = [(claim.partition_id, claim.endpoint_id) for claim in copied.values()]
-            found += await claims.load_copies(connection, owners, copied, bytes_max)
+            found += await claimed_events.load_copies(connection, owners, copied, bytes_max)
         if len(copied) < len(missing):
             stored = [name for name in missing if name not in copied]
-            found += await claims.load_events(connection, stored, bytes_max)
+            found += await claimed_events.load_events(connection, stored, bytes_max)
         return {(each.segment_id, each.sequence): each for each in found}
 
     async def read(
@@ -100,12 +100,12 @@ class EventReader:
             [stored] = found
             return EventBytes(stored.appended_at_us, stored.payload)
         except (Gone, SegmentMismatch) as error:
-            cached = await claims.retained_bytes(
+            cached = await claimed_events.retained_bytes(
                 connection, claimed.endpoint_id, claimed.segment_id, sequence
             )
             if cached is not None:  # copied after the claim, before the event was removed
                 return EventBytes(claimed.created_at_us, cached)
-            reason = await claims.removal_reason(connection, claimed.segment_id)
+            reason = await claimed_events.removal_reason(connection, claimed.segment_id)
             resume = error.details.get("resume") or after._replace(sequence=sequence)._asdict()
             return GapNotice(sequence, sequence, resume, reason)
         except EventHubError as error:

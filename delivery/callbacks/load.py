@@ -20,8 +20,9 @@ from delivery.callbacks.body import (
     gap_body,
 )
 from delivery.callbacks.byte_shares import shares_of_bytes
+from delivery.callbacks.claimed_events import ClaimedEvent
 from delivery.callbacks.claimed_groups import AnyClaim
-from delivery.callbacks.claims import Annotation, CallbackEndpoint, ClaimedEvent
+from delivery.callbacks.claims import Annotation, CallbackEndpoint
 from delivery.callbacks.event_reader import EventBytes, EventName, EventReader
 from delivery.callbacks.post import CallbackTarget
 from delivery.callbacks.targets import target_of_endpoint

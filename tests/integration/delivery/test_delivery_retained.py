@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from delivery import log_retention
-from delivery.callbacks import claims
+from delivery.callbacks import claimed_events, claims
 from delivery.callbacks.claimed_groups import claim_groups
 from delivery.callbacks.load import Loader
 from delivery.partitions.create import create_partitions
@@ -271,7 +271,9 @@ async def test_the_event_of_a_delivery_is_found_after_its_segment_moved(
     [together] = [one for one in await claim_groups(connection, {7: 100})
                if one.stream_id == kept]  # fmt: skip
     [claimed] = together.deliveries()
-    [found] = await claims.load_events(connection, [(claimed.segment_id, claimed.sequence)], MIB)
+    [found] = await claimed_events.load_events(
+        connection, [(claimed.segment_id, claimed.sequence)], MIB
+    )
     [[payload]] = world.sql(
         "SELECT payload FROM events WHERE partition_id = %s AND segment_id = %s AND sequence = 1",
         *(later, claimed.segment_id),
