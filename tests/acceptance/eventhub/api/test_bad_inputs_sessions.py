@@ -91,8 +91,8 @@ CASES = (
     *(bad(f"positions of {number}", f"GET {SESSION}/positions", f"{SESSIONS}/{number}/positions",
           "404 unknown_session", "session", key=key)
       for number, key in (("0", "admin"), ("x", "admin"), ("<theirsession>", "listener"))),
-    bad("positions by client", f"GET {SESSION}/positions", f"{SESSIONS}/<session>/positions?client=a",
-        "400 unknown_field", "client"),
+    bad("positions by client", f"GET {SESSION}/positions",
+        f"{SESSIONS}/<session>/positions?client=a", "400 unknown_field", "client"),
     group("no name", "400 missing_field", "name"),
     group("taken", "409 session_group_exists", "name", name="team"),
     group("taken by another client", "409 session_group_exists", "name", name="theirs"),
