@@ -68,5 +68,5 @@ def parse_pull(body: bytes) -> PullIn:
         refuse_json(error)
     for place, one in enumerate(found.acknowledgements):
         if one.sequence is None and not one.sequences:
-            raise MissingField(field=f"acknowledgements[{place}].sequence")
+            raise MissingField(field=f"acknowledgements.{place}.sequence")
     return found

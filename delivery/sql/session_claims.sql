@@ -124,7 +124,8 @@ WITH given AS MATERIALIZED (
             WHERE m.sequence IS NOT NULL ORDER BY m.sequence DESC LIMIT 1) mark
       LEFT JOIN LATERAL (
            SELECT c.segment, c.sequence FROM session_claims c
-            WHERE c.session_id = p.session_id AND c.stream_id = p.stream_id ORDER BY c.sequence LIMIT 1) first ON true
+            WHERE c.session_id = p.session_id AND c.stream_id = p.stream_id AND c.sequence <= mark.sequence
+            ORDER BY c.sequence LIMIT 1) first ON true
      WHERE p.session_id = %(session_id)s
 )
 UPDATE session_cursors p
