@@ -21,7 +21,7 @@ from delivery.listening.services import ListenerServices
 from delivery.ordering.held import HeldEvent
 from delivery.sessions import claims
 from delivery.sessions.attachments import SessionPosition, SessionSettings
-from delivery.sessions.claims import Candidate, ClaimTerms, Holder, Renewed
+from delivery.sessions.claims import ClaimCandidate, ClaimTerms, Holder, RenewedClaim
 from delivery.sessions.connected import ConnectedSession, SessionReader, SessionStreamState
 from delivery.sessions.matchers import SharedMatchers
 from eventhub.access.principal import Principal
@@ -91,7 +91,7 @@ class SharedWaker(asyncio.Event):
             each.set()
 
 
-class _Messages:
+class _MessageFields:
     """A frame format of messages alone, as they are."""
 
     def event(self, header: EventHeader, stored: StoredEvent) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class _Messages:
         return fields
 
 
-_MESSAGES = _Messages()
+_MESSAGES = _MessageFields()
 
 
 class PullSource:
@@ -192,7 +192,7 @@ class PullSource:
                 await self._refuse(reader, error)
 
     async def take(self, holder: Holder, events: int, visibility_s: float) -> list[PulledEvent]:
-        """Hand out the next events, at most so many, for some seconds: those whose time is over
+        """Claim the next events, at most so many, for some seconds: those whose time is over
         first, then new ones in the session's order. None if there are none at the moment.
 
         Raises SessionReplaced, SessionDisconnected, UnknownSession, DatabaseUnavailable.
@@ -222,7 +222,7 @@ class PullSource:
 
     async def _claim(
         self, holder: Holder, terms: ClaimTerms
-    ) -> tuple[list[Renewed], list[PulledEvent]]:
+    ) -> tuple[list[RenewedClaim], list[PulledEvent]]:
         """Claim events in one transaction, with the position that they are claimed through."""
         new: list[PulledEvent] = []
         async with reading(self._services.pool) as connection, claims.changing(connection, holder):
@@ -241,7 +241,7 @@ class PullSource:
             self._saved_s = monotonic()
         return renewed, new
 
-    def _settle_offered(self, places: claims.Claimed) -> list[PulledEvent]:
+    def _settle_offered(self, places: claims.ClaimedPlaces) -> list[PulledEvent]:
         """Return the offered events that were claimed, and retain those that wait."""
         offered, waiting = self._offered, set(places.waiting)
         new = []
@@ -255,10 +255,10 @@ class PullSource:
                 self.session.queue.discard(held)
         return new
 
-    def _candidate(self, held: HeldEvent) -> Candidate:
+    def _candidate(self, held: HeldEvent) -> ClaimCandidate:
         stored = held.stored
         stream_id = self.session.readers[held.stream].info.id
-        return Candidate(stream_id, stored.segment, stored.sequence, None)
+        return ClaimCandidate(stream_id, stored.segment, stored.sequence, None)
 
     def _save_due(self) -> bool:
         """Return whether positions that advanced without events should be saved."""
@@ -266,19 +266,19 @@ class PullSource:
 
     # --- reading ---
 
-    async def _read(self, wanted: int) -> None:
+    async def _read(self, requested: int) -> None:
         """Read until so many events are offered, or there are no more at the moment."""
         queue, clock = self.session.queue, self._services.listening.clock
         self._offered = [held for held in self._offered if not held.tracked.settled]
         until_s = monotonic() + limits.HISTORY_S_MAX
         while True:
             now_us = clock.now_us()
-            while len(self._offered) < wanted and (held := queue.pop(now_us)) is not None:
+            while len(self._offered) < requested and (held := queue.pop(now_us)) is not None:
                 if self._is_visible(held, now_us):
                     self._offered.append(held)
                 else:
                     queue.discard(held)
-            if len(self._offered) >= wanted or monotonic() > until_s or not await self._fill():
+            if len(self._offered) >= requested or monotonic() > until_s or not await self._fill():
                 break
         self.session.set_timer(clock.now_us())
 
@@ -359,7 +359,7 @@ class PullSource:
     # --- events that are handed out again ---
 
     async def _read_again(
-        self, holder: Holder, renewed: Sequence[Renewed], streams: dict[int, SessionReader]
+        self, holder: Holder, renewed: Sequence[RenewedClaim], streams: dict[int, SessionReader]
     ) -> list[PulledEvent]:
         """Read events from the log that are handed out again. Those that are gone, have expired or
         may not be seen any more are settled.
@@ -383,7 +383,7 @@ class PullSource:
                 await claims.advance(connection, holder.session_id, changed)
         return found
 
-    async def _read_one(self, reader: SessionReader, one: Renewed) -> PulledEvent | None:
+    async def _read_one(self, reader: SessionReader, one: RenewedClaim) -> PulledEvent | None:
         after = Cursor(one.segment, one.sequence - 1)
         listening = self._services.listening
         try:

@@ -27,7 +27,7 @@ from eventhub.base.event_loop import run_forever
 from eventhub.postgresql.connections import reading, reading_pool
 
 
-class _Key(NamedTuple):
+class _SourceKey(NamedTuple):
     """A session, and the rights of the pulls that share a source."""
 
     session_id: int
@@ -48,8 +48,8 @@ class PullSources:
     def __init__(self, services: PullServices, delivery: SessionDelivery) -> None:
         self.services = services
         self._delivery = delivery
-        self._sources: dict[_Key, PullSource] = {}
-        self._opening: WeakValueDictionary[_Key, asyncio.Lock] = WeakValueDictionary()
+        self._sources: dict[_SourceKey, PullSource] = {}
+        self._opening: WeakValueDictionary[_SourceKey, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
     async def pulling(self, principal: Principal, name: str) -> AsyncIterator[Pulling]:
@@ -95,7 +95,7 @@ class PullSources:
         if attachment is None:
             raise UnknownSession(field="session")
         self._delivery.replace(settings.id, attachment)
-        key = _Key(settings.id, principal.key_id, principal.narrowed)
+        key = _SourceKey(settings.id, principal.key_id, principal.narrowed)
         async with self._opening.setdefault(key, asyncio.Lock()):
             source = self._sources.get(key)
             if source is not None and not self._is_current(source, attachment):
