@@ -1,6 +1,6 @@
 """The events of one session as its pulls in this process get them: readers of its streams fill its
 queue, and what comes from there is claimed, so that no other pull gets it meanwhile, in any
-process. Plain module.
+process. SQL module.
 
 Concurrency contract: one event loop. One pull at a time takes events; the others wait.
 """
