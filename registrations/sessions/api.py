@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from eventhub.access.sessions import ADMIN, UnknownSession, WrongSessionKind
+from eventhub.access.sessions import ADMIN, UnknownSession
 from eventhub.api.filters import NameFilter, WordFilter
 from eventhub.api.if_match import require_unchanged
 from eventhub.api.permissions import IsAuthenticated
@@ -89,7 +89,7 @@ class Sessions(SessionsView):
 
     @operation(
         "Create a session",
-        *(SessionExists, errors.LimitReached, UnknownSessionGroup, WrongSessionKind),
+        *(SessionExists, errors.LimitReached, UnknownSessionGroup),
         body=NewSessionSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> Session:
@@ -97,14 +97,14 @@ class Sessions(SessionsView):
 
     @operation(
         "Change, suspend, resume, disconnect or connect a session",
-        *(UnknownSessionGroup, errors.LimitReached, WrongSessionKind),
+        *(UnknownSessionGroup, errors.LimitReached),
         body=SessionChangeSerializer,
     )
     def perform_partial_update(self, body: dict[str, Any]) -> Session:
         with self.changing() as session:
             return services.change_session(actor=self.actor, session=session, fields=body)
 
-    @operation("Delete a session with its registrations", WrongSessionKind)
+    @operation("Delete a session with its registrations")
     def perform_destroy(self) -> None:
         with self.changing() as session:
             services.delete_session(actor=self.actor, session=session)
@@ -125,7 +125,7 @@ class SessionGroups(SessionsView):
 
     @operation(
         "Create a session group",
-        *(SessionGroupExists, errors.LimitReached, WrongSessionKind),
+        *(SessionGroupExists, errors.LimitReached),
         body=NewSessionGroupSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> SessionGroup:
@@ -133,7 +133,6 @@ class SessionGroups(SessionsView):
 
     @operation(
         "Change, suspend, resume, disconnect or connect a session group",
-        WrongSessionKind,
         body=SessionGroupChangeSerializer,
     )
     def perform_partial_update(self, body: dict[str, Any]) -> SessionGroup:
@@ -141,8 +140,7 @@ class SessionGroups(SessionsView):
             return services.change_session_group(actor=self.actor, group=group, fields=body)
 
     @operation(
-        "Delete a session group without members, with its registrations",
-        *(SessionGroupInUse, WrongSessionKind),
+        "Delete a session group without members, with its registrations", SessionGroupInUse
     )
     def perform_destroy(self) -> None:
         with self.changing() as group:

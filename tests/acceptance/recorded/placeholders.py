@@ -16,6 +16,7 @@ _KINDS = {
     "uuid": r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
     "time": _TIME,
     "cookie": r"(?<=csrftoken=)\w+|(?<=sessionid=)\w+",
+    "setup": r"\b[0-9a-z]{6}-[0-9a-f]{32}\b",
     "date": r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT",
     "hex": r"\b(?:[0-9a-f]{96}|[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32})\b",
     "csrf": r"\b[A-Za-z0-9]{64}\b",

@@ -27,4 +27,6 @@ CALLS = [
     Call("admin", _EMIT, _EVENT, headers={"EventHub-Session": "reader"}),
     Call("admin", _EMIT, {**_EVENT, "type": "other"}, headers={"EventHub-Session": "writer"}),
     Call("admin", f"DELETE {_GROUPS}/<sessiongroup>"),
+    Call("admin", f"POST {_GROUPS}", {"name": "spare"}, keep={"<spare>": "id"}),
+    *(Call("admin", f"DELETE {_GROUPS}/<spare>") for _ in range(2)),
 ]
