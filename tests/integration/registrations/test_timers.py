@@ -151,7 +151,7 @@ def test_a_repeating_timer_skips_what_it_missed_while_suspended_and_a_single_one
     single = world.create("single", at=world.at(-3600 + 1))  # a second from now
     often = world.create("often", every_s=1, start=world.at(-3600 + 1), registration=registration)
     ended = world.create(
-        "ended", every_s=3600, start=world.at(-3599), end=world.at(-3598), suspended=True
+        "ended", every_s=3600, start=world.at(-3500), end=world.at(-3400), suspended=True
     )
     paths = [
         f"/v1/timers/{single['id']}",
