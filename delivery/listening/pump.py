@@ -213,6 +213,8 @@ class SocketPump(Reader):
             await self._send_message({"op": "status", "state": "resumed"})
         if self.principal is not before:
             await self._recheck()
+        if self.principal != before:
+            self._sessions.start_refused()
         return may
 
     async def _recheck(self) -> None:

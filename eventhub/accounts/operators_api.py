@@ -72,6 +72,8 @@ class Operators(ResourceView):
 class SetupTokens(Operators):
     """The one-time token with which an operator sets its password."""
 
+    kind = ""  # a token is issued, whatever the operator was changed to
+
     @operation(
         "Issue a set-up token; it ends the operator's password and sessions",
         errors.LastAdmin,

@@ -263,7 +263,6 @@ SELF_SERVICE = [
         {"password": FIRST, "new_password": SECOND},
         COOKIES,
     ),
-    Call("nobody", "GET /v1/session", headers=COOKIES),
     Call("operator", "DELETE /v1/operators/ann"),
     sql("DELETE FROM login_attempts"),
 ]

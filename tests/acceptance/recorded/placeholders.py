@@ -50,12 +50,14 @@ class Placeholders:
     def __init__(self, keys: Iterable[str]) -> None:
         self._numbers: dict[str, dict[str, int]] = {}
         self._public_ids: dict[str, str] = {}
+        self._measured = _MEASURED
         for key in keys:
             self._know(key)
 
-    def replaced(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """Return the status, headers and body of an answer."""
+    def replaced(self, answer: dict[str, Any], measured: Iterable[str] = ()) -> dict[str, Any]:
+        """Return the status, headers and body of an answer. `measured`: more fields of figures."""
         self._know(repr(answer))
+        self._measured = _MEASURED.union(measured)
         return {name: self._value(value) for name, value in answer.items()}
 
     def _know(self, text: str) -> None:
@@ -77,7 +79,7 @@ class Placeholders:
     def _field(self, name: str, value: Any) -> Any:
         if name == "health" and isinstance(value, dict) and "components" in value:
             return _shape(value)
-        return _measured(value) if name in _MEASURED else self._value(value)
+        return _measured(value) if name in self._measured else self._value(value)
 
     def _text(self, text: str) -> str:
         text = _ALL.sub(self._placeholder, text)

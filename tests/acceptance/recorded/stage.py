@@ -94,7 +94,7 @@ class Stage:
                 answer = self._checked(call)
                 self.undocumented += undocumented(call.line, answer)
                 kept = self._keep(call, answer)
-                found = self._placeholders.replaced(shown(answer))
+                found = self._placeholders.replaced(shown(answer), call.measured)
                 yield {"number": number, **_sent(call), **found, **kept}
 
     def _send(self, call: Call) -> Answer:
