@@ -109,11 +109,14 @@ class Command(migrate.Command):
                 self.stdout.flush()
                 cursor.execute("SELECT pg_advisory_lock(%s)", [schema.LOCK])
             cursor.execute(f"SET lock_timeout = {limits.MIGRATE_LOCK_MS_MAX}")
+            idle = f"'{limits.MIGRATE_IDLE_S_MAX}s'"
+            cursor.execute(f"SET idle_in_transaction_session_timeout = {idle}")
             try:
                 yield
             finally:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [schema.LOCK])
                 cursor.execute("RESET lock_timeout")
+                cursor.execute("RESET idle_in_transaction_session_timeout")
 
     def _check(
         self,
