@@ -139,9 +139,7 @@ class SessionGroups(SessionsView):
         with self.changing() as group:
             return services.change_session_group(actor=self.actor, group=group, fields=body)
 
-    @operation(
-        "Delete a session group without members, with its registrations", SessionGroupInUse
-    )
+    @operation("Delete a session group without members, with its registrations", SessionGroupInUse)
     def perform_destroy(self) -> None:
         with self.changing() as group:
             services.delete_session_group(actor=self.actor, group=group)

@@ -25,7 +25,7 @@ def bad_requests() -> Iterator[Bad]:
         ("the hub's own", {"after_s": 1, "stream": "system"}, 403, "forbidden", "stream"),
         ("no registration", {"after_s": 1, "registration": 999999}, 404, "unknown_registration",
          "registration"),
-        ("a handle that is taken", {"after_s": 1, "handle": "taken"}, 409, "timer_exists", "handle"),
+        ("a taken handle", {"after_s": 1, "handle": "taken"}, 409, "timer_exists", "handle"),
         ("another zone's client", {"after_s": 1, "client": "nobody"}, 404, "not_found", "client"),
     ):  # fmt: skip
         place = {} if at is None else {"field": at}

@@ -287,4 +287,14 @@ OPERATORS = [
     Call("admin", "POST /v1/session/password", {"password": "x", "new_password": "y"}),
     sql("DELETE FROM login_attempts"),
 ]
-CALLS = [*ZONES, *CLIENTS, *KEYS, *ADDRESSES, *TOKENS, *CHANNELS, *SESSION, *OPERATORS, *SELF_SERVICE]
+CALLS = [
+    *ZONES,
+    *CLIENTS,
+    *KEYS,
+    *ADDRESSES,
+    *TOKENS,
+    *CHANNELS,
+    *SESSION,
+    *OPERATORS,
+    *SELF_SERVICE,
+]
