@@ -180,7 +180,7 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
         ZoneStorageFull,
     ),
     *(TransientUnavailable, StorageFull),
-    *(SessionSuspended, TypeNotSupplied),
+    *(UnknownSession, WrongSessionKind, SessionSuspended, TypeNotSupplied),
 )
 
 _CLOUD_EVENT = {"type": "object", "description": "CloudEvents 1.0, JSON format."}
