@@ -116,7 +116,7 @@ class SocketSessions:
         return busy
 
     def start_refused(self) -> None:
-        """Have the sessions start the streams that were refused or ended again: the rights of their
+        """Have the sessions start the streams again that were refused or ended: the rights of the
         client have changed. What is still refused is reported again.
         """
         for session in self._sessions.values():
