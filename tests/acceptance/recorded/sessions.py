@@ -21,6 +21,7 @@ CALLS = [
         *({"suspended": True, "disconnected": True}, {"suspended": False}, {"order": "random"}),
     ),
     *gets("admin", f"{_SESSIONS}/<session>", _SESSIONS, f"{_SESSIONS}?kind=supplier"),
+    *gets("admin", f"{_SESSIONS}/<session>/positions", f"{_SESSIONS}/0/positions"),
     *gets("admin", f"{_GROUPS}/<sessiongroup>", _GROUPS, f"{_SESSIONS}?kind=x"),
     *gets("peer", f"{_SESSIONS}/<session>", f"{_GROUPS}/<sessiongroup>"),
     Call("admin", "POST /v1/registrations", {"streams": ["orders"], "session": "nobody"}),
