@@ -28,14 +28,11 @@ _ASCENDING = ("none", "fifo")  # the orders in which the sequences of a stream a
 
 
 class Acknowledgement(NamedTuple):
-    """What a consumer acknowledges in one stream: every event up to a sequence, single ones, and
-    those that it did not process (`redeliver`): they are sent again.
-    """
+    """What a consumer acknowledges in one stream: every event up to a sequence, and single ones."""
 
     stream: str
     through: int | None = None
     sequences: Sequence[int] = ()
-    redeliver: Sequence[int] = ()
 
 
 class AcknowledgedSession(NamedTuple):
@@ -111,14 +108,10 @@ def settled(position: SessionPosition, given: Acknowledgement) -> SessionPositio
     while passed < len(above) and above[passed] == cursor + 1:
         cursor += 1
         passed += 1
-    acknowledged = above[passed:]
-    requested = {*position.redeliver, *given.redeliver}.difference(acknowledged)
-    redeliver = sorted(one for one in requested if one > cursor)
     advanced = cursor > position.cursor.sequence
     return position._replace(
         cursor=Cursor("", cursor) if advanced else position.cursor,
-        acknowledged=acknowledged,
-        redeliver=redeliver[: limits.SESSION_WINDOW_MAX],
+        acknowledged=above[passed:],
     )
 
 
@@ -126,10 +119,9 @@ def _require_stored(given: Acknowledgement, head: int, index: int) -> None:
     """Raise SequenceAhead at the place of a sequence that no event has yet."""
     if given.through is not None and given.through > head:
         raise SequenceAhead(field=f"streams.{index}.sequence", head=head)
-    for name, sequences in (("sequences", given.sequences), ("redeliver", given.redeliver)):
-        for at, sequence in enumerate(sequences):
-            if sequence > head:
-                raise SequenceAhead(field=f"streams.{index}.{name}.{at}", head=head)
+    for at, sequence in enumerate(given.sequences):
+        if sequence > head:
+            raise SequenceAhead(field=f"streams.{index}.sequences.{at}", head=head)
 
 
 async def _store(
@@ -140,7 +132,6 @@ async def _store(
             "stream_id": one.stream_id,
             "sequence": one.cursor.sequence,
             "acknowledged": one.acknowledged,
-            "redeliver": one.redeliver,
         }
         for one in changed
     ]

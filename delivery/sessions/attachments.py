@@ -52,14 +52,13 @@ class AttachedSettings(NamedTuple):
 
 class SessionPosition(NamedTuple):
     """The saved position of a session in a stream: every matching event up to the cursor is
-    acknowledged, and those of `acknowledged` above it. Those of `redeliver` are to be sent again.
+    acknowledged, and those of `acknowledged` above it.
     """
 
     stream_id: int
     stream: str
     cursor: Cursor
     acknowledged: list[int]
-    redeliver: list[int]
 
 
 class Attached(NamedTuple):
@@ -110,11 +109,15 @@ def required(settings: SessionSettings | None, name: str) -> SessionSettings:
 async def attach(
     connection: Connection, session_id: int, attachment: UUID, process: str
 ) -> Attached | None:
-    """Attach a connection to a session; return its positions. None: it was deleted meanwhile."""
+    """Attach a connection to a session; return its positions. None: it was deleted meanwhile.
+    Claims of pulls end: the connection delivers what is not acknowledged.
+    """
     values = {"session_id": session_id, "attachment": attachment, "process": process}
-    acknowledgements = await fetch_value(connection, SQL["attach"], values)
-    if acknowledgements is None:
-        return None
+    async with connection.transaction():
+        acknowledgements = await fetch_value(connection, SQL["attach"], values)
+        if acknowledgements is None:
+            return None
+        await connection.execute(SQL["end_claims"], values)
     return Attached(acknowledgements, await positions(connection, session_id))
 
 
@@ -145,20 +148,6 @@ async def hold(connection: Connection, session_id: int, attachment: UUID) -> int
     values = {"session_id": session_id, "attachment": attachment}
     found: int | None = await fetch_value(connection, SQL["hold"], values)
     return found
-
-
-async def take_redeliver(
-    connection: Connection, session_id: int, found: Iterable[SessionPosition]
-) -> None:
-    """Remove the sequences that positions have in `redeliver`, because they are sent again."""
-    for one in found:
-        if one.redeliver:
-            values = {
-                "session_id": session_id,
-                "stream_id": one.stream_id,
-                "redeliver": one.redeliver,
-            }
-            await connection.execute(SQL["take_redeliver"], values)
 
 
 async def save(connection: Connection, found: Sequence[PositionToSave]) -> dict[int, int]:

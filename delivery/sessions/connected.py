@@ -5,39 +5,22 @@ Concurrency contract: one event loop, one user at a time.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 from uuid import UUID, uuid4
 
 from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits
 from delivery.listening.frames import FrameFormat, T
-from delivery.listening.listener import StreamListener
-from delivery.listening.protocol import (
-    NOTHING_MATCHED,
-    ListenerFilter,
-    ListenerState,
-    MatchedRegistrations,
-)
-from delivery.listening.request import ListenRequest
-from delivery.listening.restricted import is_restricted
-from delivery.listening.services import ListenerServices
-from delivery.ordering.held import HeldEvent
 from delivery.ordering.options import OrderSettings, order_settings
 from delivery.ordering.queue import DeliveryQueue
 from delivery.sessions.attachments import PositionToSave, SessionPosition, SessionSettings
 from delivery.sessions.errors import SessionNotConnected
-from delivery.sessions.matchers import SessionMatcher, SharedMatchers
-from eventhub.access.principal import Principal
 from eventhub.base import limits
-from eventhub.base.errors import Gone, SegmentMismatch
-from eventhub.eventlog.read import Start
-from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from registrations.catalog import SessionOwner
 
 CHANGED = "changed"  # the reason to connect again, with other settings
 _UNLIMITED = 1 << 62  # a window without acknowledgements
-_REQUEST = ListenRequest("", passes_gaps=True, state="never", transport="session")
 
 
 class ConnectedSession:
@@ -48,7 +31,7 @@ class ConnectedSession:
         self.attachment = attachment
         self.waker = waker
         self.acknowledgements = 0  # over HTTP: so many are known here
-        self.readers: dict[str, SessionReader] = {}
+        self.readers: dict[str, Any] = {}  # by stream; each is a SessionReader (session_reader.py)
         self.known_streams: set[int] = set()  # that were started, or refused
         self.may_have_new_streams = False
         self.end_reason = ""  # why the connection must end it; CHANGED: and connect again
@@ -162,7 +145,7 @@ class ConnectedSession:
                 self.queue.discard(held)
             if monotonic() > until_s:
                 break
-        self._set_timer(now_us)
+        self.set_timer(now_us)
         return frames
 
     def take_positions(self, *, unchanged: bool = False) -> list[PositionToSave]:
@@ -200,7 +183,7 @@ class ConnectedSession:
             self._timer.cancel()
             self._timer = None
 
-    def _set_timer(self, now_us: int) -> None:
+    def set_timer(self, now_us: int) -> None:
         """Wake the connection when an event that waits for its time may be sent."""
         self.stop_timer()
         at_us = self.queue.wake_at_us()
@@ -211,197 +194,3 @@ class ConnectedSession:
 
 def _order_of(settings: SessionSettings) -> OrderSettings:
     return order_settings(settings.delivery_order, settings.order_options)
-
-
-class SessionStreamState(ListenerState):
-    """The state of a session's reader: with the session, and what it acknowledged before."""
-
-    __slots__ = ("acknowledged", "matchers", "session")
-
-    def __init__(
-        self, session: ConnectedSession, matchers: SharedMatchers, position: SessionPosition
-    ) -> None:
-        super().__init__("", position.stream, ListenerFilter(), session=session.name)
-        self.session = session
-        self.matchers = matchers
-        self.acknowledged: Iterable[int] = position.acknowledged
-
-
-class SessionReader(StreamListener):
-    """The reader of one stream of a session. Its `next_frames` puts events into the session's queue
-    and returns only messages; the events come from ConnectedSession.next_frames.
-    """
-
-    _matcher: SessionMatcher
-
-    def __init__(
-        self,
-        services: ListenerServices,
-        info: StreamInfo,
-        request: ListenRequest,
-        state: SessionStreamState,
-    ) -> None:
-        super().__init__(services, info, request, state)
-        self.session = state.session
-        self._matchers = state.matchers
-        self._acknowledged = state.acknowledged
-        self._is_queued = False
-        self._mismatched: Cursor | None = None  # a position of a history that the stream has lost
-        if isinstance(request.start, Cursor):
-            self.cursor = request.start
-
-    @classmethod
-    async def start(
-        cls, services: ListenerServices, principal: Principal, state: SessionStreamState, at: Cursor
-    ) -> "SessionReader":
-        """Start the reader of a stream after a saved position; at the end of the stream for a
-        best-effort session. It is one of the session's readers until it is closed.
-
-        Raises what StreamListener.open raises, but for gaps, which are reported and passed.
-        """
-        start: Start = at if state.session.reliable else "now"
-        request = _REQUEST._replace(stream=state.stream, start=start)
-        reader = await cls.open(services, principal, request, state)
-        state.session.readers[state.stream] = reader
-        return reader
-
-    def acknowledge_elsewhere(self, position: SessionPosition) -> None:
-        """Apply a position as it is stored, with what others acknowledged."""
-        if self._is_queued and position.cursor != self._mismatched:
-            queue, name = self.session.queue, self.info.name
-            queue.acknowledge_elsewhere(name, position.cursor, position.acknowledged)
-
-    def due(self) -> bool:
-        """Return whether events can be put into the queue, or messages wait."""
-        if not (self.session.queue.wants_events or self._notices):
-            return False
-        return super().due()
-
-    async def fill(self) -> bool:
-        """Fetch the next events, as StreamListener.fill; a position that is not of this stream's
-        history any more is reported and passed.
-        """
-        try:
-            filled = await super().fill()
-        except SegmentMismatch as error:
-            await self._pass_mismatch(error)
-            return True
-        if not filled:
-            self.session.queue.set_behind(self.info.name, behind=False)
-        await self._matcher.settled()
-        return filled
-
-    def next_frames(self, form: FrameFormat[T], size: BatchLimits = DEFAULT_LIMITS) -> list[T]:
-        """Put the fetched events that match into the queue; return the messages that wait."""
-        frames = self.notices(form)
-        at = self._put_matching(self._services.clock.now_us())
-        if at > self._at:
-            self.cursor = self._page[at - 1].cursor
-        self._advance_page(at)
-        self.session.queue.set_behind(self.info.name, behind=self._has_more())
-        return frames
-
-    def frame(self, held: HeldEvent, form: FrameFormat[T], now_us: int) -> T | None:
-        """Return the frame of an event from the queue; None if the client may not see it any
-        more.
-        """
-        stored, matched = held.stored, held.item
-        if is_restricted(stored) and not self.state.filter.matches(stored, now_us):
-            return None
-        types = self._services.types.evolved(self.info.zone_id)
-        latest = types.newest_for(stored.event) if types else ""
-        shaped = self._matcher.shaped(stored, matched.ids)
-        return self.state.event(shaped, form, matched, latest, held.disorder)
-
-    async def close(self) -> None:
-        """Release everything, and remove the stream from the session: what is not acknowledged
-        comes again on the next connection.
-        """
-        self.session.readers.pop(self.info.name, None)
-        if self._is_queued:
-            self._is_queued = False
-            self.session.queue.remove_stream(self.info.name)
-        await super().close()
-
-    async def _select(self, principal: Principal) -> None:
-        session, info = self.session, self.info
-        self.state.filter = self.state.filter._replace(session=session.name)
-        matchers = self._matchers.of(session.owners, info, lambda: self.cursor.sequence)
-        self._matcher = await self._interest.enter_async_context(matchers)
-
-    async def _start(self, principal: Principal) -> None:
-        try:
-            await super()._start(principal)
-        except SegmentMismatch as error:
-            await self._follow_current(error)
-        self._add_to_queue(self._acknowledged)
-
-    async def _record(self, principal: Principal) -> None:
-        """Record nothing: the session's positions are its record."""
-
-    async def _pass_gap(self, error: Gone) -> None:
-        await super()._pass_gap(error)
-        if self._is_queued:
-            self.session.queue.skip(self.info.name, self.cursor)
-
-    async def _pass_mismatch(self, error: SegmentMismatch) -> None:
-        self._drop_page()
-        await self._follow_current(error)
-        if self._is_queued:  # else it was closed meanwhile
-            self.session.queue.remove_stream(self.info.name)
-            self._add_to_queue()
-
-    async def _follow_current(self, error: SegmentMismatch) -> None:
-        """Continue with the first event of the segment that is being written: those before belong
-        to a history that the stream has lost. Raises the error if there is no such segment.
-        """
-        current = error.details.get("current")
-        if current is None:
-            raise error
-        self._mismatched = self.cursor
-        cursor = Cursor(current["segment"], current["first"] - 1)
-        await self._follow(cursor)
-        self._report_gap(error, "events", {"cursor": cursor._asdict()})
-
-    def _add_to_queue(self, acknowledged: Iterable[int] = ()) -> None:
-        behind = self.cursor.sequence < self._follower.position.head
-        self.session.queue.add_stream(self.info.name, self.cursor, acknowledged, behind=behind)
-        self._is_queued = True
-
-    def _put_matching(self, now_us: int) -> int:
-        """Put matching events of the page into the queue, as many as are sent in one round, while
-        it takes more, within the time slice; return the position after the last event evaluated.
-        """
-        queue, stream, page = self.session.queue, self.info.name, self._page
-        until_s = monotonic() + limits.TIME_SLICE_S
-        at, skipped = self._at, None
-        end = min(len(page), at + self.state.filter.events_per_slice)
-        left = limits.FRAMES_PER_SLICE_MAX
-        while at < end and left and not queue.full:
-            stored = page[at]
-            at += 1
-            if monotonic() > until_s:
-                end = at
-            matched = self._matching(stored, now_us)
-            if not matched.ids and not queue.needs_all:
-                skipped = stored.cursor
-                continue
-            if skipped is not None:
-                queue.skip(stream, skipped)
-                skipped = None
-            queue.put(stream, stored, now_us, matched, matches=bool(matched.ids))
-            left -= 1
-        if skipped is not None:
-            queue.skip(stream, skipped)
-        return at
-
-    def _matching(self, stored: StoredEvent, now_us: int) -> MatchedRegistrations:
-        if not self.state.filter.matches(stored, now_us):
-            return NOTHING_MATCHED
-        return self._matcher.matching(stored)
-
-    def _has_more(self) -> bool:
-        """Return whether more of the stream is stored than was put into the queue."""
-        if self._at < len(self._page) or not self._follower.live:
-            return True
-        return bool(self._follower.next_in_ring(1))

@@ -6,10 +6,13 @@ Concurrency contract: one event loop; `run`, `watch` and `follow` are one task e
 """
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from time import monotonic
+from uuid import UUID
 from weakref import WeakValueDictionary
 
 from psycopg_pool import AsyncConnectionPool
@@ -42,6 +45,7 @@ from eventhub.postgresql.connections import Connection, reading, reading_pool
 from registrations.feed import CatalogChange
 
 ACKNOWLEDGED = "acknowledged"  # of the notifications between processes: with the session's id
+_PROCESS = f"{socket.gethostname()} {os.getpid()}"
 
 
 class SessionDelivery:
@@ -77,12 +81,11 @@ class SessionDelivery:
         key = principal.client_id, name
         async with self._connecting.setdefault(key, asyncio.Lock()):
             async with reading(self._pool) as connection:
-                settings = _connectable(await find_session(connection, *key), name)
+                settings = required_consumer(await find_session(connection, *key), name)
                 session = ConnectedSession.new(settings, waker)
                 self._subscribe(session)
                 try:
-                    process = self._services.recorder.node
-                    attached = await attach(connection, settings.id, session.attachment, process)
+                    attached = await attach(connection, settings.id, session.attachment, _PROCESS)
                     if attached is None:
                         raise UnknownSession(field="session")
                     session.acknowledgements = attached.acknowledgements
@@ -125,6 +128,12 @@ class SessionDelivery:
         if found.changed:
             self._services.log.tail.announce(ACKNOWLEDGED, found.id)
         return found
+
+    def replace(self, session_id: int, attachment: UUID) -> None:
+        """End the connection of this process that serves a session, unless it is this one."""
+        session = self._connected.get(session_id)
+        if session is not None and session.attachment != attachment:
+            session.end("replaced")
 
     async def positions(self, session: ConnectedSession) -> list[SessionPosition]:
         """Return the saved positions of a session, which may have new streams. Raises
@@ -310,9 +319,9 @@ async def delivering_sessions(
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _connectable(settings: SessionSettings | None, name: str) -> SessionSettings:
-    """Raise UnknownSession, WrongSessionKind or SessionDisconnected unless events may be delivered
-    to the session.
+def required_consumer(settings: SessionSettings | None, name: str) -> SessionSettings:
+    """Return the settings. Raises UnknownSession, WrongSessionKind or SessionDisconnected unless
+    events may be delivered to the session.
     """
     settings = required(settings, name)
     if settings.disconnected:

@@ -37,3 +37,15 @@ class AcknowledgementsFull(Conflict):
     """Too many events above the session's cursor are acknowledged; acknowledge those after the
     `cursor` first.
     """
+
+
+class SessionReplaced(Conflict):
+    """A connection serves this session now, and has replaced its pulls; pull again to replace the
+    connection, or use a session of its own.
+    """
+
+
+class SessionNotReliable(Conflict):
+    """Events of a best-effort session are not delivered again, so it cannot be pulled; PATCH it
+    with `quality` `reliable`, or connect it.
+    """

@@ -17,11 +17,10 @@ from delivery.sessions.attachments import SessionPosition
 from delivery.sessions.connected import (
     CHANGED,
     ConnectedSession,
-    SessionReader,
-    SessionStreamState,
 )
 from delivery.sessions.delivery import SessionDelivery
 from delivery.sessions.errors import SessionConnected, SessionNotConnected
+from delivery.sessions.session_reader import SessionReader, SessionStreamState
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable, EventHubError, TooManyRequests
@@ -114,6 +113,16 @@ class SocketSessions:
             if await self._send_waiting(session):
                 busy = True
         return busy
+
+    def start_refused(self) -> None:
+        """Have the sessions start the streams again that were refused or ended: the rights of the
+        client have changed. What is still refused is reported again.
+        """
+        for session in self._sessions.values():
+            read = {reader.info.id for reader in session.readers.values()}
+            if read != session.known_streams:
+                session.known_streams = read
+                session.may_have_new_streams = True
 
     async def close(self) -> None:
         """Save the positions of all sessions, and end them."""

@@ -19,13 +19,17 @@ SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COAL
    FOR NO KEY UPDATE OF s
 
 -- name: attach
--- What was requested again of the connection before comes again in any case.
-WITH forgotten AS (
-    UPDATE session_cursors SET redeliver = '{}' WHERE session_id = %(session_id)s AND redeliver <> '{}'
-)
 UPDATE sessions SET attachment = %(attachment)s, attached_process = %(process)s, attached_at = now()
  WHERE id = %(session_id)s AND deleted_at IS NULL
 RETURNING acknowledgements
+
+-- name: end_claims
+-- Delete the claims of a session, as a connection begins that serves it without them.
+WITH ended AS (
+    DELETE FROM session_claims WHERE session_id = %(session_id)s
+)
+UPDATE session_cursors SET claimed_segment = NULL, claimed_sequence = NULL
+ WHERE session_id = %(session_id)s AND claimed_sequence IS NOT NULL
 
 -- name: detach
 -- `attached_at` remains: retention counts from it.
@@ -35,7 +39,7 @@ UPDATE sessions s SET attachment = NULL, attached_process = NULL
 
 -- name: positions
 -- The positions of a session in the streams that exist.
-SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.acknowledged, c.redeliver
+SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.acknowledged
   FROM session_cursors c JOIN streams t ON t.id = c.stream_id AND t.deleted_at IS NULL
  WHERE c.session_id = %(session_id)s
  ORDER BY t.name
@@ -43,35 +47,35 @@ SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.
 
 -- name: positions_and_heads
 -- The positions of a session in some streams, each with the last sequence of the stream.
-SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.acknowledged, c.redeliver, h.sequence AS head
+SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.acknowledged, h.sequence AS head
   FROM session_cursors c
   JOIN streams t ON t.id = c.stream_id AND t.deleted_at IS NULL
   JOIN heads h ON h.stream_id = t.id
  WHERE c.session_id = %(session_id)s AND t.name = ANY (%(streams)s::text[])
 
 -- name: settle
--- Stores acknowledged positions (JSON) of a session that is locked, and counts that for the connection that serves it. Of segments
--- that have the same sequences, because some were lost, the last one counts. Returns the cursors.
+-- Stores acknowledged positions (JSON) of a session that is locked, and counts that for the connection that serves it. Claims of
+-- pulls on these events end. Of segments that have the same sequences, because some were lost, the last one counts. Returns the
+-- cursors.
 WITH given AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%(positions)s::jsonb)
-        AS g (stream_id bigint, sequence bigint, acknowledged bigint[], redeliver bigint[])
+        AS g (stream_id bigint, sequence bigint, acknowledged bigint[])
 ), counted AS (
     UPDATE sessions SET acknowledgements = acknowledgements + 1 WHERE id = %(session_id)s
+), ended AS (
+    DELETE FROM session_claims c USING given g
+     WHERE c.session_id = %(session_id)s AND c.stream_id = g.stream_id
+       AND (c.sequence <= g.sequence OR c.sequence = ANY (g.acknowledged))
 )
 UPDATE session_cursors c
    SET segment = CASE WHEN g.sequence = c.sequence THEN c.segment ELSE
                      (SELECT x.uuid FROM segments x
                        WHERE x.stream_id = c.stream_id AND x.first <= g.sequence
                        ORDER BY x.first DESC, x.id DESC LIMIT 1) END,
-       sequence = g.sequence, acknowledged = g.acknowledged, redeliver = g.redeliver, saved_at = now()
+       sequence = g.sequence, acknowledged = g.acknowledged, saved_at = now()
   FROM given g
  WHERE c.session_id = %(session_id)s AND c.stream_id = g.stream_id
 RETURNING c.stream_id, c.segment::text AS segment, c.sequence
-
--- name: take_redeliver
--- Removes sequences that the connection sends again, unless more were requested meanwhile.
-UPDATE session_cursors SET redeliver = '{}'
- WHERE session_id = %(session_id)s AND stream_id = %(stream_id)s AND redeliver = %(redeliver)s::bigint[]
 
 -- name: check
 -- The settings, as `find` returns them, of sessions that are still attached to these connections.
