@@ -201,8 +201,6 @@ CASES = (
                 {"streams": [{"stream": "orders", "sequence": 1}]}, name="supplier"),
     acknowledge("through a supplier", "403 wrong_session_kind", HEADER,
                 {"streams": [{"stream": "orders", "sequence": 1}]}, headers={HEADER: "supplier"}),
-    acknowledge("an operator", "404 unknown_session", "session",
-                {"streams": [{"stream": "orders", "sequence": 1}]}, key="operator"),
     Bad("suspended", EMIT, EVENTS, 409, "session_suspended", {"index": 0}, EVENT,
         headers={HEADER: "suspended"}),
     Bad("not supplied", EMIT, EVENTS, 422, "type_not_supplied", {"index": 1, "field": "type"},
