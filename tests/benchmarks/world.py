@@ -35,7 +35,7 @@ STREAMS = (
     *("append", "emit", "emit.one", "emit.ids", "emit.batch", "django", "push", "callbacks"),
     *("listen", "replay", "held.0", "held.1", "held.2", "held.3"),
     *("kept.sync", "kept.async", "kept.transient"),
-    *("neighbour", "crowded", "crowded.history"),
+    *("neighbour", "crowded", "crowded.history", "sessions"),
 )
 READY_S = 60.0
 PROFILE_S = 10.0

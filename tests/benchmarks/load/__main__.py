@@ -21,6 +21,7 @@ from tests.benchmarks.load import (
     library,
     neighbour,
     replay,
+    sessions,
     sockets,
     transports,
 )
@@ -36,6 +37,7 @@ from tests.benchmarks.load.jobs import (
     LatencyJob,
     NeighbourJob,
     ReplayJob,
+    SessionsJob,
     SocketsJob,
     Target,
     TransportJob,
@@ -62,6 +64,7 @@ RUNS: dict[type[Job], Callable[[Any], Coroutine[None, None, dict[str, float]]]] 
     HostileJob: hostile.run,
     NeighbourJob: neighbour.run,
     CrowdJob: neighbour.crowd,
+    SessionsJob: sessions.run,
 }
 
 
