@@ -28,6 +28,7 @@ from delivery.ordering.queue import DeliveryQueue
 from delivery.sessions.attachments import PositionToSave, SessionPosition, SessionSettings
 from delivery.sessions.errors import SessionNotConnected
 from delivery.sessions.matchers import SessionMatcher, SharedMatchers
+from delivery.sessions.routes import RoutedFollower
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Gone, SegmentMismatch
@@ -165,6 +166,13 @@ class ConnectedSession:
             if unchanged or name in changed
         ]
 
+    @property
+    def has_work(self) -> bool:
+        """Whether there may be something to send, to save, or to do with the session."""
+        queue = self.queue
+        waits = self.end_reason or self.may_have_new_streams or self.messages
+        return bool(waits or queue.held or queue.needs_all or self.positions_due())
+
     def positions_due(self) -> bool:
         """Return whether positions that advanced without acknowledgements should be saved."""
         due_s = self._saved_s + limits.SESSION_POSITIONS_INTERVAL_S
@@ -214,6 +222,7 @@ class SessionReader(StreamListener):
     """
 
     _matcher: SessionMatcher
+    _routed: RoutedFollower
 
     def __init__(
         self,
@@ -245,10 +254,20 @@ class SessionReader(StreamListener):
         state.session.readers[state.stream] = reader
         return reader
 
+    def watch(self, waker: asyncio.Event) -> None:
+        """Have the waker set when the stream has new events that the session may match."""
+        self._waker = self._matcher.route.waker = waker
+
+    def unwatch(self) -> None:
+        self._matcher.route.waker = None
+
     def due(self) -> bool:
         """Return whether events can be put into the queue, or messages wait."""
-        if not (self.session.queue.wants_events or self._notices):
-            return False
+        if not self._notices:
+            if self._at == len(self._page) and self._routed.idle:
+                return False
+            if not self.session.queue.wants_events:
+                return False
         return super().due()
 
     async def fill(self) -> bool:
@@ -309,6 +328,12 @@ class SessionReader(StreamListener):
         except SegmentMismatch as error:
             await self._follow_current(error)
         self._add_to_queue(self._acknowledged)
+
+    async def _follow(self, start: Start) -> None:
+        await super()._follow(start)
+        queue, route = self.session.queue, self._matcher.route
+        self._routed = RoutedFollower(self._follower, route, lambda: queue.needs_all)
+        self._follower = self._matcher.follower = self._routed
 
     async def _record(self, principal: Principal) -> None:
         """Record nothing: the session's positions are its record."""
@@ -377,4 +402,4 @@ class SessionReader(StreamListener):
         """Return whether more of the stream is stored than was put into the queue."""
         if self._at < len(self._page) or not self._follower.live:
             return True
-        return bool(self._follower.next_in_ring(1))
+        return self._routed.has_next()

@@ -107,6 +107,8 @@ class SocketSessions:
         """
         busy = False
         for session in list(self._sessions.values()):
+            if not session.has_work:
+                continue
             if session.end_reason:
                 await self._leave(session)
             elif session.may_have_new_streams:

@@ -330,8 +330,8 @@ LEFTOVERS_END_S_MAX = 60.0  # for the parts of a killed hub to end, each after i
 READY_CHECK_S_MAX = 2  # one check of /readyz
 GC_THRESHOLD = 10_000  # new objects between two collections of the youngest generation
 GRACEFUL_S_MAX = 3  # a stopping web process waits this long for requests under way
-# sockets of a stopping web process that may come back in a second: each is told a pause
-RECONNECTS_PER_S = 250  # a process opens some 700 sockets with a session a second
+# sockets of a stopping web process that may come back in a second: the close of each has a pause
+RECONNECTS_PER_S = 250
 RECONNECT_PAUSE_S_MAX = 15.0
 KEEP_ALIVE_S = 75  # longer than clients' pools keep a connection, so that theirs close first
 DESCRIPTORS_RESERVED = 256  # of a process: for the database, logs and files
@@ -408,6 +408,10 @@ SESSIONS_CACHED_MAX = 10_000  # by the authorizer; some 5 MB
 SESSIONS_PER_SOCKET_MAX = 64  # like listeners
 SESSION_STREAMS_MAX = 1_000  # of one connected session; a ring's slots take 64 KiB each
 SESSION_MATCHES_REMEMBERED = 1_024  # results of a group in a stream, while members are near
+SESSION_ROUTE_PAGE_EVENTS_MAX = 64  # matched for all sessions before other work runs: some 2 ms
+SESSION_ROUTE_EVENTS_MAX = 64  # that wait for one session; beyond it, it reads for itself
+SESSION_ROUTES_CHECK_S = 1.0  # between looks for sessions that nothing concerned for ...
+SESSION_ROUTE_LOOK_S = 5.0  # ... this long: their positions advance too
 SESSION_POSITIONS_WRITE_S = 0.2  # between saves, unless an answer waits for one
 SESSION_POSITIONS_INTERVAL_S = 5.0  # between saves of a session without acknowledgements
 SESSION_POSITIONS_RENEW_S = 6 * 3600.0  # between saves of unchanged ones: retention counts days

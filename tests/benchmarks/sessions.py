@@ -168,14 +168,18 @@ def _registered(world: World, count: int) -> None:
 
 
 def _create(world: World, key: str, numbers: range) -> None:
+    for number in numbers:
+        call(world, key, "/v1/sessions", {"name": f"s{number}", "kind": "consumer"})
+
+
+def call(world: World, key: str, path: str, body: dict[str, Any]) -> None:
+    """Create something by the API. Raise LoadFailed."""
     with closing(_connection(world)) as opened:
-        for number in numbers:
-            body = json.dumps({"name": f"s{number}", "kind": "consumer"})
-            opened.request("POST", "/v1/sessions", body, _headers(key))
-            answer = opened.getresponse()
-            text = answer.read()
-            if answer.status != 201:
-                raise LoadFailed(f"a session: {answer.status} {text[:400]!r}")
+        opened.request("POST", path, json.dumps(body), _headers(key))
+        answer = opened.getresponse()
+        text = answer.read()
+    if answer.status != 201:
+        raise LoadFailed(f"{path}: {answer.status} {text[:400]!r}")
 
 
 def _connection(world: World) -> http.client.HTTPConnection:
@@ -190,7 +194,7 @@ def _lines(numbers: range, devices: int) -> Iterator[bytes]:
     """Yield the lines for the bulk route (load/sessions.py says what a session filters)."""
     for number in numbers:
         kind, device = divmod(number, max(devices, 1))
-        attributes: dict[str, Any] = {"device": device, **({"kind": kind} if kind else {})}
+        attributes = {"device": device, "kind": kind}
         fields = {"op": "create", "key": f"k{number}", "session": f"s{number}"}
         filter = {"domain": "fleet", "type": "reading", "attributes": attributes}
         yield orjson.dumps({**fields, "streams": [STREAM], **filter})

@@ -121,7 +121,7 @@ def test_the_synchronous_client_has_sessions(hub: LiveHub, orders: LiveZone) -> 
         assert client.event("orders", 2)["attributes"] == {"n": 2}
 
 
-async def test_sockets_of_a_stopping_process_are_told_different_pauses(
+async def test_each_socket_of_a_stopping_process_gets_another_pause(
     hub: LiveHub, orders: LiveZone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client that follows the pause comes back by itself, without an error to its caller."""

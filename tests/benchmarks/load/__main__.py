@@ -12,6 +12,7 @@ from typing import Any
 import uvloop
 
 from tests.benchmarks.load import (
+    away,
     churn,
     cursors,
     hostile,
@@ -27,6 +28,7 @@ from tests.benchmarks.load import (
 )
 from tests.benchmarks.load.jobs import (
     KINDS,
+    AwayJob,
     ChurnJob,
     CrowdJob,
     CursorJob,
@@ -65,6 +67,7 @@ RUNS: dict[type[Job], Callable[[Any], Coroutine[None, None, dict[str, float]]]] 
     NeighbourJob: neighbour.run,
     CrowdJob: neighbour.crowd,
     SessionsJob: sessions.run,
+    AwayJob: away.run,
 }
 
 

@@ -198,6 +198,19 @@ class SessionsJob(NamedTuple):
     nats: bool = False  # the server is that of NATS
 
 
+class AwayJob(NamedTuple):
+    """Connect each session once, and time its first event, in turn with a listener; then read
+    `read_events` through the first of them.
+    """
+
+    target: Target
+    sessions: list[str]
+    listen: dict[str, str]  # of the listener, without op and name
+    matching_every: int  # every so many events match
+    read_events: int
+    pid: int  # of the server
+
+
 Job = (
     HttpJob
     | SocketsJob
@@ -211,9 +224,10 @@ Job = (
     | NeighbourJob
     | CrowdJob
     | SessionsJob
+    | AwayJob
 )
 _ALL: tuple[type[Job], ...] = (
     *(HttpJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
-    *(ChurnJob, LatencyJob, HostileJob, NeighbourJob, CrowdJob, SessionsJob),
+    *(ChurnJob, LatencyJob, HostileJob, NeighbourJob, CrowdJob, SessionsJob, AwayJob),
 )
 KINDS: dict[str, type[Job]] = {kind.__name__: kind for kind in _ALL}

@@ -1,7 +1,7 @@
 """Durable push consumers of a NATS JetStream, as much of its protocol as the comparison needs.
 Plain.
 
-A consumer filters by subject: `reading.DEVICE.KIND`, or `reading.DEVICE.*`.
+A consumer filters by subject: `reading.DEVICE.KIND`.
 """
 
 import asyncio
@@ -149,7 +149,7 @@ class NatsSide:
                 "ack_policy": "all",
                 "max_ack_pending": 100,
                 "ack_wait": 300_000_000_000,
-                "filter_subject": f"reading.{device}.{kind or '*'}",
+                "filter_subject": f"reading.{device}.{kind}",
             }
             await connection.ask(
                 f"$JS.API.CONSUMER.DURABLE.CREATE.{STREAM}.s{session}",

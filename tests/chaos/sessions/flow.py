@@ -87,7 +87,7 @@ class Flow:
     ) -> None:
         """Emit until it is answered."""
         url = f"{self._url}/v1/streams/{stream}/events"
-        body = [self._body(stream, one) for one in batch]
+        body = [self._body(one) for one in batch]
         while True:
             try:
                 async with http.post(url, json=body) as response:
@@ -103,11 +103,10 @@ class Flow:
             self.repeats += 1
             await asyncio.sleep(PAUSE_S)
 
-    def _body(self, stream: str, one: Emitted) -> dict[str, Any]:
+    def _body(self, one: Emitted) -> dict[str, Any]:
         body: dict[str, Any] = {
             "domain": "chaos",
             "type": one.type,
-            "source": f"meter-{stream}-{one.number}",
             "id": {"incarnation": self._incarnation, "sequence": one.number},
             "time": _text(one.time_us),
             "priority": one.priority,
