@@ -125,7 +125,7 @@ FOLDERS := $(if $(AREA),$(wildcard tests/*/$(AREA) tests/*/eventhub/$(AREA)))
 $(if $(AREA),$(if $(FOLDERS),,$(error no folder of tests is named $(AREA): see tests/*/ and tests/*/eventhub/)))
 
 test: setup $(VENV)/.stamp-dev $(CLASSES) lint ## run linters and all tests: make test AREA=delivery ARGS="-k cursor"
-	$(PYTEST) $(FOLDERS) $(ARGS)
+	$(PYTEST) $(FOLDERS) $(ARGS) || $(BIN)/python -m tests.again $$?
 
 check: setup $(VENV)/.stamp-dev ## run linters, type checks and unit tests, but for slow ones, in a minute and a half
 	@$(MAKE) --no-print-directory -j2 lint

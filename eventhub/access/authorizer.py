@@ -24,7 +24,13 @@ from eventhub.access.credential_queries import (
 from eventhub.access.keys import is_key
 from eventhub.access.principal import Principal, narrow
 from eventhub.access.rate_limits import EmitRateLimiter
-from eventhub.access.sessions import FIND_SESSION, ActingSession, UnknownSession, session_of
+from eventhub.access.sessions import (
+    FIND_SESSION,
+    ActingSession,
+    SessionRow,
+    UnknownSession,
+    session_of,
+)
 from eventhub.access.tokens import Claims, LoginClaims, TokenClaims, read_token
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
@@ -43,6 +49,7 @@ from eventhub.eventlog.read import find_stream
 from eventhub.eventlog.stored import StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.postgresql.connections import reading
+from eventhub.postgresql.rows import fetch_one
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -142,8 +149,8 @@ class Authorizer:
     async def _find_session(self, client_id: int, name: str) -> ActingSession:
         sessions = self._sessions
         async with reading(self._log.lookups) as connection:
-            cursor = await connection.execute(FIND_SESSION, (client_id, name))
-            found = session_of(await cursor.fetchone())
+            row = await fetch_one(connection, SessionRow, FIND_SESSION, (client_id, name))
+        found = session_of(row)
         if len(sessions) >= limits.SESSIONS_CACHED_MAX:
             sessions.clear()
         sessions[client_id, name] = found

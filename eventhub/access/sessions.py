@@ -4,7 +4,7 @@ the header `EventHub-Session`. It narrows what the key may do to the session's k
 The resource itself is in eventhub/sessions and registrations/sessions.
 """
 
-from typing import Any, LiteralString, NamedTuple
+from typing import LiteralString, NamedTuple
 
 import orjson
 
@@ -15,7 +15,7 @@ HEADER = "EventHub-Session"
 ADMIN, SUPPLIER, CONSUMER = "admin", "supplier", "consumer"
 _KINDS = {"emit": SUPPLIER, "listen": CONSUMER}  # the kind of session that an action needs
 
-# Columns in the order of `session_of`; parameters: client, name.
+# Rows are SessionRow; parameters: client, name.
 FIND_SESSION: LiteralString = """
     SELECT id, name, kind, suspended, supplies::text
       FROM sessions WHERE client_id = %s AND name = %s AND deleted_at IS NULL
@@ -106,10 +106,20 @@ def session_name(text: str) -> str:
     return valid_name(text.strip(), field=HEADER)
 
 
-def session_of(row: tuple[Any, ...] | None) -> ActingSession:
+class SessionRow(NamedTuple):
+    """A row of `FIND_SESSION`."""
+
+    id: int
+    name: str
+    kind: str
+    suspended: bool
+    supplies: str  # JSON
+
+
+def session_of(row: SessionRow | None) -> ActingSession:
     """Return the session of a row of `FIND_SESSION`. Raises UnknownSession without one."""
     if row is None:
         raise UnknownSession(field=HEADER)
-    id, name, kind, suspended, supplies = row
-    declared = tuple(SuppliedType(item["domain"], item["type"]) for item in orjson.loads(supplies))
-    return ActingSession(id, name, kind, suspended, declared)
+    declared = orjson.loads(row.supplies)
+    supplies = tuple(SuppliedType(item["domain"], item["type"]) for item in declared)
+    return ActingSession(row.id, row.name, row.kind, row.suspended, supplies)

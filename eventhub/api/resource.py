@@ -22,7 +22,7 @@ from rest_framework.viewsets import GenericViewSet
 from eventhub.access import roles, selectors
 from eventhub.access.names import valid_name
 from eventhub.access.principal import Actor
-from eventhub.access.sessions import FIND_SESSION, HEADER, session_name, session_of
+from eventhub.access.sessions import FIND_SESSION, HEADER, SessionRow, session_name, session_of
 from eventhub.api.announcements import raw_connection
 from eventhub.api.filters import FilterSet
 from eventhub.api.if_match import (
@@ -46,6 +46,7 @@ from eventhub.base.errors import (
 )
 from eventhub.base.strict_json import printable
 from eventhub.eventlog.resource_changes import Resource, position
+from eventhub.postgresql.rows import cursor_of
 
 _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 _WITH_BODY = ("PATCH", "POST", "PUT")
@@ -207,7 +208,8 @@ class ResourceView(GenericViewSet):
         if request.auth is None:
             raise InvalidField("An operator has no sessions; omit the header.", field=HEADER)
         values = (request.auth.client_id, session_name(name))
-        found = session_of(raw_connection().execute(FIND_SESSION, values).fetchone())
+        query = cursor_of(raw_connection(), SessionRow)
+        found = session_of(query.execute(FIND_SESSION, values).fetchone())
         request.auth = request.user = request.auth._replace(session=found)
 
     def open_reply(self) -> Reply:

@@ -933,5 +933,8 @@ AUDIT_TASKS_PER_CORE = 32  # that read segments: some 16 s of work each at 20,00
 
 # --- migrations ---
 MIGRATE_LOCK_MS_MAX = 100  # for a table's lock, while others wait behind it
+# between two statements of a migration: Django works out the models' next state meanwhile, which
+# takes seconds on a busy machine
+MIGRATE_IDLE_S_MAX = 30
 MIGRATE_PAUSE_S = (0.1, 1.0)  # between two attempts to get it
 MIGRATE_S_MAX = 300.0  # of attempts

@@ -80,7 +80,8 @@ def test_a_registration_is_returned_as_it_was_created() -> None:
     assert event.pop("by")["client"] == "tester"
     assert event == {"zone": "default", "client": "tester", "registration": found["id"],
                     "version": 1, "barrier": barrier, "streams": ["returns", "orders"],
-                    "suspended": False, "group": None, "key": None}  # fmt: skip
+                    "suspended": False, "group": None, "session": None,
+                    "session_group": None, "key": None}  # fmt: skip
 
 
 def test_a_list_is_created_at_one_barrier_with_one_event_each() -> None:

@@ -56,7 +56,7 @@ def test_an_unreachable_database_is_logged_rarely(tmp_path: Path, has_redis: boo
         time.sleep(AWAY_S)  # what is counted is what comes in a time
         for name, log in logs.items():
             lines = log.read_text().splitlines()[begins[name] :]
-            assert len(lines) <= 9 + AWAY_S / limits.LOG_REPEAT_S, "\n".join(lines)
+            assert len(lines) <= 11 + AWAY_S / limits.LOG_REPEAT_S, "\n".join(lines)
     finally:
         for process in processes:
             process.terminate()
