@@ -24,7 +24,7 @@ REPLACED = "all processes are replaced"
 PATIENCE_S = 180.0
 SLOT_S = 0.1
 HERD_MAX = 0.1  # share of the sockets that may try to connect within one SLOT_S
-HERD_MIN = 20  # attempts that are no herd
+HERD_MIN = 100  # attempts that are no herd
 
 
 class Step(NamedTuple):
