@@ -169,9 +169,8 @@ class ConnectedSession:
     @property
     def has_work(self) -> bool:
         """Whether there may be something to send, to save, or to do with the session."""
-        queue = self.queue
-        waits = self.end_reason or self.may_have_new_streams or self.messages
-        return bool(waits or queue.held or queue.needs_all or self.positions_due())
+        waits = self.end_reason or self.may_have_new_streams or self.messages or self.queue.held
+        return bool(waits or self.queue.needs_all or self.positions_due())
 
     def positions_due(self) -> bool:
         """Return whether positions that advanced without acknowledgements should be saved."""
@@ -258,16 +257,11 @@ class SessionReader(StreamListener):
         """Have the waker set when the stream has new events that the session may match."""
         self._waker = self._matcher.route.waker = waker
 
-    def unwatch(self) -> None:
-        self._matcher.route.waker = None
-
     def due(self) -> bool:
         """Return whether events can be put into the queue, or messages wait."""
-        if not self._notices:
-            if self._at == len(self._page) and self._routed.idle:
-                return False
-            if not self.session.queue.wants_events:
-                return False
+        idle = self._at == len(self._page) and self._routed.idle
+        if not self._notices and (idle or not self.session.queue.wants_events):
+            return False
         return super().due()
 
     async def fill(self) -> bool:

@@ -18,9 +18,9 @@ from delivery.listening.registration_matcher import (
 )
 from delivery.listening.services import ListenerServices
 from delivery.sessions.routes import (
-    Route,
     RoutedFollower,
     RoutedOwner,
+    SessionRoute,
     StreamRouter,
     StreamRouters,
 )
@@ -98,7 +98,7 @@ class SessionMatcher:
     """
 
     def __init__(
-        self, services: ListenerServices, shared: Sequence[SharedMatcher], route: Route
+        self, services: ListenerServices, shared: Sequence[SharedMatcher], route: SessionRoute
     ) -> None:
         self.route = route
         self.follower: RoutedFollower | None = None  # of the reader

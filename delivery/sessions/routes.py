@@ -39,7 +39,7 @@ class RoutedOwner:
 
     def __init__(self, router: "StreamRouter") -> None:
         self.since: int | None = None
-        self.routes: set[Route] = set()
+        self.routes: set[SessionRoute] = set()
         self._router = router
         self._versions: set[int] = set()
 
@@ -64,7 +64,7 @@ class RoutedOwner:
         self._versions = set()
 
 
-class Route:
+class SessionRoute:
     """The new events of a stream that one reader has to evaluate."""
 
     __slots__ = ("_complete", "_owners", "_router", "_since", "looked_s", "waiting", "waker")
@@ -169,8 +169,8 @@ class StreamRouter:
     """The routes of one stream, and the matcher of all their registrations."""
 
     def __init__(self, services: ListenerServices, stream: StreamInfo) -> None:
-        self.routes: set[Route] = set()
-        self.reading: set[Route] = set()  # whose readers wait for the ring
+        self.routes: set[SessionRoute] = set()
+        self.reading: set[SessionRoute] = set()  # whose readers wait for the ring
         self.sequence = 0  # of the last event that was matched
         self.last: StoredEvent | None = None
         self.life = -1  # of the ring; -1: nothing is routed
@@ -182,9 +182,9 @@ class StreamRouter:
         self._waker = asyncio.Event()
 
     @contextmanager
-    def route(self, owners: list[RoutedOwner]) -> Iterator[Route]:
+    def route(self, owners: list[RoutedOwner]) -> Iterator[SessionRoute]:
         """Open a route for the registrations of some owners."""
-        route = Route(self, owners)
+        route = SessionRoute(self, owners)
         self.routes.add(route)
         for owner in owners:
             owner.routes.add(route)
@@ -261,7 +261,7 @@ class StreamRouter:
                     route.put(stored)
         self.last = page[-1]
 
-    def _wake(self, routes: Iterable[Route]) -> None:
+    def _wake(self, routes: Iterable[SessionRoute]) -> None:
         for route in list(routes):
             route.wake()
 
@@ -271,7 +271,9 @@ class RoutedFollower(Follower):
 
     __slots__ = ("_reads_all", "_route", "routed")
 
-    def __init__(self, follower: Follower, route: Route, reads_all: Callable[[], bool]) -> None:
+    def __init__(
+        self, follower: Follower, route: SessionRoute, reads_all: Callable[[], bool]
+    ) -> None:
         """Take the place of a follower. `reads_all`: whether the reader needs every event."""
         super().__init__(follower.ring, follower.position, follower._read)
         self.cursor = follower.cursor

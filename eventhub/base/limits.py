@@ -330,9 +330,8 @@ LEFTOVERS_END_S_MAX = 60.0  # for the parts of a killed hub to end, each after i
 READY_CHECK_S_MAX = 2  # one check of /readyz
 GC_THRESHOLD = 10_000  # new objects between two collections of the youngest generation
 GRACEFUL_S_MAX = 3  # a stopping web process waits this long for requests under way
-# sockets of a stopping web process that may come back in a second: the close of each has a pause
-RECONNECTS_PER_S = 250
-RECONNECT_PAUSE_S_MAX = 15.0
+RECONNECTS_PER_S = 250  # of the sockets of a stopping web process: the close of each has a pause
+RECONNECT_PAUSE_S_MAX = 15.0  # the longest of these; people wait for some
 KEEP_ALIVE_S = 75  # longer than clients' pools keep a connection, so that theirs close first
 DESCRIPTORS_RESERVED = 256  # of a process: for the database, logs and files
 CONNECTIONS_PER_PROCESS_MAX = 20_000
