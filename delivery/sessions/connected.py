@@ -28,7 +28,6 @@ from delivery.ordering.queue import DeliveryQueue
 from delivery.sessions.attachments import PositionToSave, SessionPosition, SessionSettings
 from delivery.sessions.errors import SessionNotConnected
 from delivery.sessions.matchers import SessionMatcher, SharedMatchers
-from delivery.sessions.routes import RoutedFollower
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Gone, SegmentMismatch
@@ -144,7 +143,7 @@ class ConnectedSession:
                 self.queue.discard(held)
             if monotonic() > until_s:
                 break
-        self._set_timer(now_us)
+        self.set_timer(now_us)
         return frames
 
     def take_positions(self, *, unchanged: bool = False) -> list[PositionToSave]:
@@ -166,12 +165,6 @@ class ConnectedSession:
             if unchanged or name in changed
         ]
 
-    @property
-    def has_work(self) -> bool:
-        """Whether there may be something to send, to save, or to do with the session."""
-        waits = self.end_reason or self.may_have_new_streams or self.messages or self.queue.held
-        return bool(waits or self.queue.needs_all or self.positions_due())
-
     def positions_due(self) -> bool:
         """Return whether positions that advanced without acknowledgements should be saved."""
         due_s = self._saved_s + limits.SESSION_POSITIONS_INTERVAL_S
@@ -188,7 +181,7 @@ class ConnectedSession:
             self._timer.cancel()
             self._timer = None
 
-    def _set_timer(self, now_us: int) -> None:
+    def set_timer(self, now_us: int) -> None:
         """Wake the connection when an event that waits for its time may be sent."""
         self.stop_timer()
         at_us = self.queue.wake_at_us()
@@ -221,7 +214,6 @@ class SessionReader(StreamListener):
     """
 
     _matcher: SessionMatcher
-    _routed: RoutedFollower
 
     def __init__(
         self,
@@ -259,7 +251,7 @@ class SessionReader(StreamListener):
 
     def due(self) -> bool:
         """Return whether events can be put into the queue, or messages wait."""
-        idle = self._at == len(self._page) and self._routed.idle
+        idle = self._at == len(self._page) and self._matcher.follower.idle
         if not self._notices and (idle or not self.session.queue.wants_events):
             return False
         return super().due()
@@ -297,8 +289,21 @@ class SessionReader(StreamListener):
             return None
         types = self._services.types.evolved(self.info.zone_id)
         latest = types.newest_for(stored.event) if types else ""
-        shaped = self._matcher.shaped(stored, matched.ids)
+        shaped = self.shaped(stored, matched)
         return self.state.event(shaped, form, matched, latest, held.disorder)
+
+    def shaped(self, stored: StoredEvent, matched: MatchedRegistrations) -> StoredEvent:
+        """Return what is delivered of an event (OIF-06)."""
+        return self._matcher.shaped(stored, matched.ids)
+
+    async def matched_again(self, stored: StoredEvent) -> MatchedRegistrations:
+        """Return the registrations that an event matches that was delivered before; none if it has
+        expired or the client may not see it any more. Raises DatabaseUnavailable.
+        """
+        await self._matcher.catch_up(stored.sequence - 1)
+        await self._learn_types([stored])
+        await self._matcher.settled()
+        return self._matching(stored, self._services.clock.now_us())
 
     async def close(self) -> None:
         """Release everything, and remove the stream from the session: what is not acknowledged
@@ -325,9 +330,8 @@ class SessionReader(StreamListener):
 
     async def _follow(self, start: Start) -> None:
         await super()._follow(start)
-        queue, route = self.session.queue, self._matcher.route
-        self._routed = RoutedFollower(self._follower, route, lambda: queue.needs_all)
-        self._follower = self._matcher.follower = self._routed
+        queue = self.session.queue
+        self._follower = self._matcher.follow(self._follower, lambda: queue.needs_all)
 
     async def _record(self, principal: Principal) -> None:
         """Record nothing: the session's positions are its record."""
@@ -394,6 +398,5 @@ class SessionReader(StreamListener):
 
     def _has_more(self) -> bool:
         """Return whether more of the stream is stored than was put into the queue."""
-        if self._at < len(self._page) or not self._follower.live:
-            return True
-        return self._routed.has_next()
+        follower = self._matcher.follower
+        return self._at < len(self._page) or not follower.live or follower.has_next()

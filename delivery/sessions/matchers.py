@@ -26,6 +26,7 @@ from delivery.sessions.routes import (
 )
 from eventhub.base import limits
 from eventhub.event.envelope import Event
+from eventhub.eventlog.log import Follower
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.types.registry import ZoneHierarchy
 from registrations.catalog import SessionOwner
@@ -101,13 +102,19 @@ class SessionMatcher:
         self, services: ListenerServices, shared: Sequence[SharedMatcher], route: SessionRoute
     ) -> None:
         self.route = route
-        self.follower: RoutedFollower | None = None  # of the reader
+        self.follower: RoutedFollower  # of the reader, once it follows
         self._services = services
         self._shared = shared
 
+    def follow(self, follower: Follower, reads_all: Callable[[], bool]) -> RoutedFollower:
+        """Return what takes the place of the reader's follower. `reads_all` as there."""
+        self.follower = RoutedFollower(follower, self.route, reads_all)
+        return self.follower
+
     async def catch_up(self, after: int) -> None:
         """Apply every change up to now, for events after a sequence. Raises DatabaseUnavailable."""
-        if self.follower is None or not self.follower.routed:  # else the router has
+        routed, self.follower.routed = self.follower.routed, False
+        if not routed:  # else the router has
             await self._services.feed.confirm()
         for one in self._shared:
             await one.apply(after)

@@ -418,6 +418,15 @@ SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
 SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
 SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
 SESSION_CONNECTIONS_MAX = 2  # database connections of one process: one saves, one connects
+PULL_EVENTS_DEFAULT = 100  # as a page of history
+PULL_EVENTS_MAX = 1_000  # of one pull; claimed by one statement, some 10 ms
+PULL_VISIBILITY_S_DEFAULT = 30.0  # as queues elsewhere: SQS, JetStream
+PULL_VISIBILITY_S_MIN = 1.0  # shorter than an answer may take, an event would be given to two
+PULL_VISIBILITY_S_MAX = 12 * 3600.0  # likewise SQS's; a claim retains its event
+PULL_CHECK_S = 1.0  # until a waiting pull notices what another process has given back
+PULL_SOURCE_IDLE_S = 30.0  # without a pull, until what was read of a session is dropped
+PULL_SOURCES_MAX = 1_000  # pulled sessions of one process, by key; each has readers and a queue
+PULL_CONNECTIONS_MAX = 4  # database connections of one process; a pull holds one for some ms
 
 # --- applications ---
 APPLICATIONS_PER_ZONE_MAX = 100_000  # a new one counts them: some 10 ms
