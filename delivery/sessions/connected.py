@@ -330,8 +330,7 @@ class SessionReader(StreamListener):
 
     async def _follow(self, start: Start) -> None:
         await super()._follow(start)
-        queue = self.session.queue
-        self._follower = self._matcher.follow(self._follower, lambda: queue.needs_all)
+        self._follower = self._matcher.follow(self._follower, self.session.queue)
 
     async def _record(self, principal: Principal) -> None:
         """Record nothing: the session's positions are its record."""
@@ -398,5 +397,4 @@ class SessionReader(StreamListener):
 
     def _has_more(self) -> bool:
         """Return whether more of the stream is stored than was put into the queue."""
-        follower = self._matcher.follower
-        return self._at < len(self._page) or not follower.live or follower.has_next()
+        return self._at < len(self._page) or self._matcher.follower.has_more()

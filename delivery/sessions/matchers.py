@@ -17,6 +17,7 @@ from delivery.listening.registration_matcher import (
     reported,
 )
 from delivery.listening.services import ListenerServices
+from delivery.ordering.queue import DeliveryQueue
 from delivery.sessions.routes import (
     RoutedFollower,
     RoutedOwner,
@@ -106,9 +107,9 @@ class SessionMatcher:
         self._services = services
         self._shared = shared
 
-    def follow(self, follower: Follower, reads_all: Callable[[], bool]) -> RoutedFollower:
-        """Return what takes the place of the reader's follower. `reads_all` as there."""
-        self.follower = RoutedFollower(follower, self.route, reads_all)
+    def follow(self, follower: Follower, queue: DeliveryQueue) -> RoutedFollower:
+        """Return what takes the place of the reader's follower. `queue`: the session's."""
+        self.follower = RoutedFollower(follower, self.route, lambda: queue.needs_all)
         return self.follower
 
     async def catch_up(self, after: int) -> None:

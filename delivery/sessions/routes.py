@@ -321,11 +321,11 @@ class RoutedFollower(Follower):
         self._route.read_ring()
         return await super().catch_up(page)
 
-    def has_next(self) -> bool:
-        """Return whether `next_in_ring` has an event to evaluate."""
+    def has_more(self) -> bool:
+        """Return whether an event is to be evaluated, or to be read from the log."""
         if self.serves:
             return self._route.has(self.cursor.sequence)
-        return bool(super().next_in_ring(1))
+        return super().next_in_ring(1) != []
 
 
 class StreamRouters:
