@@ -79,6 +79,7 @@ class Drill:
             for client in range(-(-self._sockets // PER_CLIENT))
         ]
         await create(url, keys, self._sockets)
+        print(f"{self._sockets} sessions created", flush=True)
         WatchedSession.attempts = self._attempts
         for number in range(self._sockets):
             if number % PER_CLIENT == 0:
@@ -102,6 +103,7 @@ class Drill:
                 await until(lambda: self._missing() == 0, "the first connections", PATIENCE_S)
         await until(lambda: self._missing() == 0, "the first connections", PATIENCE_S)
         self._connected_s = time.monotonic() - began_s
+        print(f"{self._sockets} sessions connected within {self._connected_s:.1f} s", flush=True)
         producing = asyncio.create_task(self._producer.run())
         performed: dict[str, Callable[[], Awaitable[None]]] = {
             "replace": self._replace,
