@@ -143,7 +143,7 @@ class ConnectedSession:
                 self.queue.discard(held)
             if monotonic() > until_s:
                 break
-        self._set_timer(now_us)
+        self.set_timer(now_us)
         return frames
 
     def take_positions(self, *, unchanged: bool = False) -> list[PositionToSave]:
@@ -181,7 +181,7 @@ class ConnectedSession:
             self._timer.cancel()
             self._timer = None
 
-    def _set_timer(self, now_us: int) -> None:
+    def set_timer(self, now_us: int) -> None:
         """Wake the connection when an event that waits for its time may be sent."""
         self.stop_timer()
         at_us = self.queue.wake_at_us()
@@ -284,8 +284,21 @@ class SessionReader(StreamListener):
             return None
         types = self._services.types.evolved(self.info.zone_id)
         latest = types.newest_for(stored.event) if types else ""
-        shaped = self._matcher.shaped(stored, matched.ids)
+        shaped = self.shaped(stored, matched)
         return self.state.event(shaped, form, matched, latest, held.disorder)
+
+    def shaped(self, stored: StoredEvent, matched: MatchedRegistrations) -> StoredEvent:
+        """Return what is delivered of an event (OIF-06)."""
+        return self._matcher.shaped(stored, matched.ids)
+
+    async def matched_again(self, stored: StoredEvent) -> MatchedRegistrations:
+        """Return the registrations that an event matches that was delivered before; none if it has
+        expired or the client may not see it any more. Raises DatabaseUnavailable.
+        """
+        await self._matcher.catch_up(stored.sequence - 1)
+        await self._learn_types([stored])
+        await self._matcher.settled()
+        return self._matching(stored, self._services.clock.now_us())
 
     async def close(self) -> None:
         """Release everything, and remove the stream from the session: what is not acknowledged

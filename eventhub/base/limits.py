@@ -396,6 +396,7 @@ SESSIONS_PER_CLIENT_MAX = 1_000  # a new one counts them
 SESSION_GROUPS_PER_CLIENT_MAX = 100  # likewise
 SESSION_GROUP_MEMBERS_MAX = 100  # a new registration of the group adds a cursor to each
 SESSION_SUPPLIES_MAX = 100  # declared types of a supplier; each emitted event is compared to them
+SESSION_SUPPLIES_SHOWN_MAX = 10  # of them, in a refusal of another type
 SESSION_WINDOW_DEFAULT = 100  # unacknowledged events of a session: a second's work of a consumer
 SESSION_WINDOW_MAX = 10_000  # likewise; each is in the memory of a process until it is acknowledged
 SESSION_ORDER_NAMES_MAX = 100  # types, or suppliers, in the options of an order
@@ -412,6 +413,15 @@ SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
 SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
 SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
 SESSION_CONNECTIONS_MAX = 2  # database connections of one process: one saves, one connects
+PULL_EVENTS_DEFAULT = 100  # as a page of history
+PULL_EVENTS_MAX = 1_000  # of one pull; claimed by one statement, some 10 ms
+PULL_VISIBILITY_S_DEFAULT = 30.0  # as queues elsewhere: SQS, JetStream
+PULL_VISIBILITY_S_MIN = 1.0  # shorter than an answer may take, an event would be given to two
+PULL_VISIBILITY_S_MAX = 12 * 3600.0  # likewise SQS's; a claim retains its event
+PULL_CHECK_S = 1.0  # until a waiting pull notices what another process has given back
+PULL_SOURCE_IDLE_S = 30.0  # without a pull, until what was read of a session is dropped
+PULL_SOURCES_MAX = 1_000  # pulled sessions of one process, by key; each has readers and a queue
+PULL_CONNECTIONS_MAX = 4  # database connections of one process; a pull holds one for some ms
 
 # --- applications ---
 APPLICATIONS_PER_ZONE_MAX = 100_000  # a new one counts them: some 10 ms

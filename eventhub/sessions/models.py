@@ -219,6 +219,11 @@ class SessionCursor(models.Model):
         db_default=Value([], ArrayField(BigIntegerField())),
         db_comment="acknowledged sequences above it, ascending",
     )
+    claimed_segment = UUIDField(null=True, db_comment="UUID of the segment of `claimed_sequence`")
+    claimed_sequence = BigIntegerField(
+        null=True,
+        db_comment="each matching event up to it is acknowledged or claimed; null: none is claimed",
+    )
     saved_at = DateTimeField(db_default=TransactionNow())
 
     storage = TableStorage(parameters={"fillfactor": 50})
@@ -227,6 +232,48 @@ class SessionCursor(models.Model):
         db_table = "session_cursors"
         db_table_comment = "positions of consumer sessions in streams"
         indexes = (Index(fields=["stream"], name="session_cursors_by_stream"),)
+
+    def __str__(self) -> str:
+        return f"{self.session_id} in {self.stream_id}: {self.sequence}"
+
+
+class SessionClaim(models.Model):
+    """An event of a session that was handed out and is not acknowledged. Nobody else gets it until
+    `claimed_until`; then it is handed out again.
+    """
+
+    id = models.BigAutoField(primary_key=True, db_comment="ascends in the order of first claims")
+    session = Reference(Session, related_name="claims")
+    stream = Reference(Stream)
+    segment = UUIDField(db_comment="UUID of the segment of `sequence`")
+    sequence = BigIntegerField()
+    order_key = BigIntegerField(
+        null=True, db_comment="hash of the stream and the key; null: not ordered by key"
+    )
+    holder = Reference(Session, related_name="held_claims", db_comment="who has it")
+    claimed_until = DateTimeField(db_comment="by the clock of the database")
+    attempts = IntegerField(db_default=1, db_comment="how often it was handed out")
+
+    storage = TableStorage(parameters={"fillfactor": 70})
+
+    class Meta:
+        db_table = "session_claims"
+        db_table_comment = "events of sessions that were handed out and are not acknowledged"
+        constraints = (
+            UniqueConstraint(
+                fields=["session", "stream", "sequence"], name="session_claims_by_event"
+            ),
+        )
+        indexes = (
+            Index(fields=["session", "id"], name="session_claims_by_session"),
+            Index(fields=["stream"], name="session_claims_by_stream"),
+            Index(fields=["holder"], name="session_claims_by_holder"),
+            Index(
+                fields=["session", "order_key"],
+                condition=Q(order_key__isnull=False),
+                name="session_claims_by_key",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.session_id} in {self.stream_id}: {self.sequence}"

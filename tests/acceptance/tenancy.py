@@ -239,6 +239,8 @@ WRITES = (
         body={"window": 5}),
     Row("PATCH /v1/sessions/{session}", "/v1/sessions/<session>", "listen",
         body={"suspended": True}),
+    Row("POST /v1/sessions/{name}/pull", "/v1/sessions/<sessionname>/pull", "emit listen manage",
+        body={}),
     Row("POST /v1/session-groups", "/v1/session-groups", "emit listen manage",
         body={"name": "mine", "client": "<client>"}),
     Row("PATCH /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",

@@ -7,15 +7,18 @@ A task reads the socket, so that acknowledgements are answered while the caller 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal
+from urllib.parse import quote
 
 import aiohttp
 import orjson
 
 from eventhub_client.errors import RETRY, refusal
-from eventhub_client.http import Http
+from eventhub_client.http import Http, Request
 from eventhub_client.listening import UNREACHABLE, pause_s
 from eventhub_client.transports import open_socket, require_open
 from eventhub_client.types import Delivered, HubProblem, SessionEnded
+
+PULL_TIMEOUT_S = 30.0  # for the answer to a pull, beyond the time that it waits
 
 
 class ConsumerSession:
@@ -75,11 +78,48 @@ class ConsumerSession:
 
         Raises ConnectionError if the connection is lost: the events come again.
         """
-        sequences: dict[str, list[int]] = {}
-        for event in events:
-            sequences.setdefault(event.stream, []).append(event.sequence)
-        for stream, found in sequences.items():
+        for stream, found in _by_stream(events).items():
             await self._acknowledge(stream, found, through=through, stored=stored)
+
+    async def pull(
+        self,
+        events: int = 100,
+        *,
+        wait_s: float = 0.0,
+        visibility_s: float = 30.0,
+        acknowledge: Sequence[Delivered] = (),
+    ) -> list[Delivered]:
+        """Return the next events, at most so many (0: only acknowledge), without `async with`: they
+        are this caller's for `visibility_s`, and come again unless they are acknowledged by then.
+        It waits `wait_s` for the first one, after `acknowledge` is stored.
+
+        `refused` has the gaps and errors of streams that the last pull reported. Raises HubProblem,
+        and aiohttp's errors without an answer: then the events come again.
+        """
+        times: dict[str, Any] = {"wait_s": wait_s, "visibility_s": visibility_s}
+        acknowledgements = [
+            {"stream": stream, "sequences": found}
+            for stream, found in _by_stream(acknowledge).items()
+        ]
+        return await self._pull({"max": events, **times, "acknowledgements": acknowledgements})
+
+    async def extend(self, *events: Delivered, visibility_s: float) -> None:
+        """Have events that were pulled for so many seconds from now; with 0 they are given back,
+        and come again at once.
+        """
+        visibility = [
+            {"stream": stream, "sequences": found, "visibility_s": visibility_s}
+            for stream, found in _by_stream(events).items()
+        ]
+        await self._pull({"max": 0, "visibility": visibility})
+
+    async def _pull(self, body: dict[str, Any]) -> list[Delivered]:
+        path = f"/v1/sessions/{quote(self.name, safe='')}/pull"
+        request = Request("POST", path, orjson.dumps(body))
+        timeout_s = body.get("wait_s", 0.0) + PULL_TIMEOUT_S
+        found = (await self._http.ask(request, timeout_s=timeout_s)).json
+        self.refused = {one["stream"]: refusal(one) for one in found["messages"] if "stream" in one}
+        return [Delivered.of(one) for one in found["events"]]
 
     async def _acknowledge(
         self, stream: str, sequences: Sequence[int], *, through: bool, stored: bool
@@ -171,6 +211,14 @@ class ConsumerSession:
             self.refused[message["stream"]] = refusal(message)
         elif op == "error":
             raise refusal(message)
+
+
+def _by_stream(events: Sequence[Delivered]) -> dict[str, list[int]]:
+    """Return the sequences of events by stream."""
+    sequences: dict[str, list[int]] = {}
+    for event in events:
+        sequences.setdefault(event.stream, []).append(event.sequence)
+    return sequences
 
 
 def _text(fields: dict[str, Any]) -> str:

@@ -117,3 +117,31 @@ def test_the_synchronous_client_has_sessions(hub: LiveHub, orders: LiveZone) -> 
                 if event.sequence == 2:
                     break
         assert client.event("orders", 2)["attributes"] == {"n": 2}
+
+
+async def test_a_session_is_pulled_and_acknowledges_the_last_batch(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    consumer(orders)
+    orders.emit("orders", numbered(1, 4))
+    async with HubClient(hub.url, orders.admin) as client:
+        session = client.session("s")
+        first = await session.pull(3, wait_s=WAIT_S)
+        assert [(one.sequence, one.stream, one.attempt) for one in first] == [
+            (number, "orders", 1) for number in (1, 2, 3)
+        ]
+        await session.extend(first[1], visibility_s=0)
+        await session.extend(first[2], visibility_s=600)
+        again = await session.pull(2, wait_s=WAIT_S, acknowledge=first[:1])
+        assert [(one.sequence, one.attempt) for one in again] == [(2, 2), (4, 1)]
+        assert await session.pull(0, acknowledge=[first[2], *again]) == []
+        with pytest.raises(Missing, match="unknown_session"):
+            await client.session("none").pull()
+
+
+def test_the_synchronous_client_pulls(hub: LiveHub, orders: LiveZone) -> None:
+    consumer(orders)
+    orders.emit("orders", EVENT)
+    with SyncHubClient(hub.url, orders.admin) as client:
+        [event] = client.pull("s", wait_s=WAIT_S)
+        assert client.pull("s", 0, acknowledge=[event]) == []
