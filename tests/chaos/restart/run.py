@@ -68,6 +68,7 @@ class Drill:
         self._members: list[Member] = []
         self._attempts: list[float] = []
         self._connected_s = 0.0
+        self._started = 0  # members that run
 
     async def __aenter__(self) -> "Drill":
         self._hub = HubUnderTest(self._data / "hub")
@@ -99,6 +100,7 @@ class Drill:
         running = []
         for at, member in enumerate(self._members, 1):
             running.append(asyncio.create_task(member.run()))
+            self._started = at
             if at % 100 == 0:
                 await until(lambda: self._missing() == 0, "the first connections", PATIENCE_S)
         await until(lambda: self._missing() == 0, "the first connections", PATIENCE_S)
@@ -183,8 +185,7 @@ class Drill:
 
     def _missing(self) -> int:
         """Return how many of the sessions that were started are not connected."""
-        started = [one for one in self._members if one.session._task is not None]
-        return sum(not one.session.connected for one in started)
+        return sum(not one.session.connected for one in self._members[: self._started])
 
     def _unreceived(self) -> Sequence[tuple[int, int]]:
         return [
