@@ -29,6 +29,7 @@ from delivery.sessions.attachments import PositionToSave, SessionPosition, Sessi
 from delivery.sessions.errors import SessionNotConnected
 from delivery.sessions.matchers import SessionMatcher, SharedMatchers
 from eventhub.access.principal import Principal
+from eventhub.access.sessions import GROUP
 from eventhub.base import limits
 from eventhub.base.errors import Gone, SegmentMismatch
 from eventhub.eventlog.read import Start
@@ -81,6 +82,8 @@ class ConnectedSession:
         """The owners of its registrations: itself, and its group."""
         group = self.settings.session_group
         own = SessionOwner(self.settings.id)
+        if group is not None and self.settings.kind == GROUP:
+            return [SessionOwner(None, group)]
         return [own] if group is None else [own, SessionOwner(None, group)]
 
     def set_window(self, events: int) -> None:

@@ -36,6 +36,7 @@ from eventhub.base.errors import (
 from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.postgresql.connections import Connection, reading
+from registrations.endpoints.order_key import lane_number, order_path
 from registrations.feed import CatalogChange
 
 _UNLIMITED = 1 << 62  # the window counts claims, not what the queue gave
@@ -47,6 +48,16 @@ class PullServices(NamedTuple):
     listening: ListenerServices
     matchers: SharedMatchers
     pool: AsyncConnectionPool[Connection]
+
+
+class PulledQueue(NamedTuple):
+    """A session that is pulled, or that of a group whose members share by a key (a path; "": by
+    none). `attachment`: that of its pulls.
+    """
+
+    settings: SessionSettings
+    attachment: UUID
+    share_by: str = ""
 
 
 class PulledEvent(NamedTuple):
@@ -110,11 +121,11 @@ _MESSAGES = _Messages()
 class PullSource:
     """The pulls of one session by one key in one process. Create it with `open`; `close` it."""
 
-    def __init__(self, services: PullServices, settings: SessionSettings, attachment: UUID) -> None:
+    def __init__(self, services: PullServices, queue: PulledQueue) -> None:
         self.waker = SharedWaker()
-        self.session = ConnectedSession(
-            settings._replace(quality="reliable"), attachment, self.waker
-        )
+        settings = queue.settings._replace(quality="reliable")
+        self.session = ConnectedSession(settings, queue.attachment, self.waker)
+        self._path = order_path(queue.share_by) if queue.share_by else None
         self.session.queue.window = _UNLIMITED
         self.messages: list[dict[str, Any]] = []  # for the next answer
         self.refused: dict[str, dict[str, Any]] = {}  # by stream: why it is not read
@@ -131,14 +142,10 @@ class PullSource:
 
     @classmethod
     async def open(
-        cls,
-        services: PullServices,
-        principal: Principal,
-        settings: SessionSettings,
-        attachment: UUID,
+        cls, services: PullServices, principal: Principal, queue: PulledQueue
     ) -> "PullSource":
         """Start to read the streams of a session. Raises DatabaseUnavailable, LimitReached."""
-        source = cls(services, settings, attachment)
+        source = cls(services, queue)
         source._principal = principal
         for owner in source.session.owners:
             subscription = services.listening.feed.owner_subscription(owner, source._note)
@@ -200,7 +207,7 @@ class PullSource:
         async with self._taking:
             if self.session.may_have_new_streams:
                 await self._add_streams()
-            await self._read(events)
+            await self._read(self._wanted(events))
             async with reading(self._services.pool) as connection:
                 state = await claims.due(connection, holder)
             self.due_s = state.due_s
@@ -258,7 +265,14 @@ class PullSource:
     def _candidate(self, held: HeldEvent) -> Candidate:
         stored = held.stored
         stream_id = self.session.readers[held.stream].info.id
-        return Candidate(stream_id, stored.segment, stored.sequence, None)
+        key = None if self._path is None else lane_number(stream_id, held.event, self._path)
+        return Candidate(stream_id, stored.segment, stored.sequence, key)
+
+    def _wanted(self, events: int) -> int:
+        """Return how many events to offer: by key, more than those that wait for their key."""
+        if self._path is None:
+            return events
+        return min(len(self._offered) + events, limits.PULL_KEYED_OFFERS_MAX)
 
     def _save_due(self) -> bool:
         """Return whether positions that advanced without events should be saved."""
@@ -335,6 +349,7 @@ class PullSource:
     async def _add_stream(self, position: SessionPosition) -> None:
         services, session = self._services, self.session
         state = SessionStreamState(session, services.matchers, position)
+        state.subject = FrameSubject(stream=position.stream)
         try:
             reader = await SessionReader.start(
                 services.listening, self._principal, state, position.cursor

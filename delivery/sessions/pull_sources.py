@@ -17,10 +17,10 @@ from delivery.sessions import claims
 from delivery.sessions.claims import Holder
 from delivery.sessions.delivery import SessionDelivery, required_consumer
 from delivery.sessions.errors import SessionNotReliable
-from delivery.sessions.pull_source import PullServices, PullSource
+from delivery.sessions.pull_source import PulledQueue, PullServices, PullSource
 from eventhub.access.grants import Grant
 from eventhub.access.principal import Principal
-from eventhub.access.sessions import UnknownSession
+from eventhub.access.sessions import GROUP, UnknownSession
 from eventhub.base import limits
 from eventhub.base.errors import Overloaded
 from eventhub.base.event_loop import run_forever
@@ -28,7 +28,7 @@ from eventhub.postgresql.connections import reading, reading_pool
 
 
 class _Key(NamedTuple):
-    """A session, and the rights of the pulls that share a source."""
+    """A session, or that of a group that shares, and the rights of the pulls that share a source."""
 
     session_id: int
     key_id: int
@@ -89,12 +89,18 @@ class PullSources:
             settings = required_consumer(None if found is None else found.settings, name)
             if not settings.reliable:
                 raise SessionNotReliable(field="session")
-            attachment = None if found is None else found.attachment
-            if found is None or not found.pulled:
+            assert found is not None
+            attachment, queue_id = found.attachment, found.queue_id
+            if not found.pulled:
                 attachment = await claims.attach_pulls(connection, settings.id, uuid4())
+                if queue_id is not None:
+                    await claims.attach_pulls(connection, queue_id, uuid4())
         if attachment is None:
             raise UnknownSession(field="session")
         self._delivery.replace(settings.id, attachment)
+        holder = Holder(queue_id or settings.id, settings.id, attachment)
+        if queue_id is not None:
+            settings = settings._replace(id=queue_id, name="", kind=GROUP)
         key = _Key(settings.id, principal.key_id, principal.narrowed)
         async with self._opening.setdefault(key, asyncio.Lock()):
             source = self._sources.get(key)
@@ -106,12 +112,14 @@ class PullSources:
                 source = None
             if source is None:
                 await self._make_room()
-                source = await PullSource.open(self.services, principal, settings, attachment)
+                queue = PulledQueue(settings, attachment, found.share_by)
+                source = await PullSource.open(self.services, principal, queue)
                 self._sources[key] = source
-        return source, Holder(settings.id, settings.id, attachment)
+        return source, holder
 
     def _is_current(self, source: PullSource, attachment: UUID) -> bool:
-        return not source.broken and source.session.attachment == attachment
+        is_group = source.settings.kind == GROUP  # which has no claims of connections
+        return not source.broken and (is_group or source.session.attachment == attachment)
 
     async def _make_room(self) -> None:
         """Close the source that was used longest ago if there are too many. Raises Overloaded if

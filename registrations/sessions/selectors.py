@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Count, F, IntegerField, OuterRef, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from eventhub.sessions.models import LIVE, Session, SessionGroup
+from eventhub.sessions.models import LIVE, Kind, Session, SessionGroup
 from registrations.models import RegistrationGroup
 
 
@@ -16,16 +16,21 @@ def _registrations(owner: str) -> Any:
     return Coalesce(Subquery(total, output_field=IntegerField()), 0)
 
 
-SESSIONS = Session.objects.select_related("group").annotate(
-    client_name=F("client__name"),
-    group_name=F("group__name"),
-    registrations=_registrations("session"),
+SESSIONS = (
+    Session.objects.exclude(kind=Kind.GROUP)
+    .select_related("group")
+    .annotate(
+        client_name=F("client__name"),
+        group_name=F("group__name"),
+        registrations=_registrations("session"),
+    )
 )
 SESSION_GROUPS = SessionGroup.objects.annotate(
     client_name=F("client__name"),
     sessions=Coalesce(
         Subquery(
             Session.objects.filter(LIVE, group=OuterRef("pk"))
+            .exclude(kind=Kind.GROUP)
             .order_by()
             .values("group")
             .annotate(total=Count("pk"))
