@@ -28,7 +28,7 @@ from eventhub.postgresql.connections import reading, reading_pool
 
 
 class _Key(NamedTuple):
-    """A session, or that of a group that shares, and the rights of the pulls that share a source."""
+    """A session, or that of a group that shares, and the rights of the pulls of one source."""
 
     session_id: int
     key_id: int
@@ -86,10 +86,11 @@ class PullSources:
     async def _source(self, principal: Principal, name: str) -> tuple[PullSource, Holder]:
         async with reading(self.services.pool) as connection:
             found = await claims.find_pulled(connection, principal.client_id, name)
-            settings = required_consumer(None if found is None else found.settings, name)
+            if found is None:
+                raise UnknownSession(field="session")
+            settings = required_consumer(found.settings, name)
             if not settings.reliable:
                 raise SessionNotReliable(field="session")
-            assert found is not None
             attachment, queue_id = found.attachment, found.queue_id
             if not found.pulled:
                 attachment = await claims.attach_pulls(connection, settings.id, uuid4())

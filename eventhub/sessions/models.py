@@ -46,7 +46,7 @@ class Kind(models.TextChoices):
     @classmethod
     def of_clients(cls) -> list[str]:
         """Return the kinds that clients create."""
-        return [cls.ADMIN.value, cls.SUPPLIER.value, cls.CONSUMER.value]
+        return [kind for kind in cls.values if kind != cls.GROUP]
 
 
 class Quality(models.TextChoices):

@@ -20,8 +20,9 @@ _QUALITY = "`reliable`: what was not acknowledged is delivered again; `best_effo
 _ORDER = "The order in which held events are delivered."
 _SHARING = "`every`: each member gets every event; `one`: one member gets it. Immutable."
 _SHARE_BY = (
-    "With `one`: the path of a key, an attribute (`customer.id`) or a field of the envelope (`@key`)."
-    " The events of one key go to one member at a time, in order. Empty: to any. Immutable."
+    "With `one`: the path of a key, an attribute (`customer.id`) or a field of the envelope"
+    " (`@key`). The events of one key go to one member at a time, in order. Empty: to any."
+    " Immutable."
 )
 _WINDOW = "Events that may be delivered and not acknowledged."
 
