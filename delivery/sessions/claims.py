@@ -56,7 +56,7 @@ class ClaimTerms(NamedTuple):
     visibility_s: float
 
 
-class Candidate(NamedTuple):
+class ClaimCandidate(NamedTuple):
     """An event that nobody may have claimed yet. `order_key`: None unless ordered by key."""
 
     stream_id: int
@@ -65,7 +65,7 @@ class Candidate(NamedTuple):
     order_key: int | None
 
 
-class Acknowledged(NamedTuple):
+class AcknowledgedClaims(NamedTuple):
     """Events of a stream that a holder acknowledges: those up to a sequence, and single ones."""
 
     stream_id: int
@@ -73,7 +73,7 @@ class Acknowledged(NamedTuple):
     sequences: Sequence[int]
 
 
-class Extended(NamedTuple):
+class ExtendedClaims(NamedTuple):
     """Events of a stream that a holder has for so many seconds from now; 0 gives them back."""
 
     stream_id: int
@@ -81,7 +81,7 @@ class Extended(NamedTuple):
     visibility_s: float
 
 
-class Renewed(NamedTuple):
+class RenewedClaim(NamedTuple):
     """An event that is handed out again."""
 
     stream_id: int
@@ -90,7 +90,7 @@ class Renewed(NamedTuple):
     attempts: int
 
 
-class Claimed(NamedTuple):
+class ClaimedPlaces(NamedTuple):
     """Of the candidates, the places (from 0) of those that were claimed, and of those that wait for
     room, or for the end of other claims of their key. The others are settled.
     """
@@ -116,22 +116,22 @@ class ClaimState(NamedTuple):
         return self.window_events - self.held
 
 
-class _NamedStream(NamedTuple):
+class _SessionStream(NamedTuple):
     id: int
     name: str
 
 
-class _Locked(NamedTuple):
+class _LockedSession(NamedTuple):
     id: int
     attachment: UUID | None
 
 
-class _Ended(NamedTuple):
+class _EndedClaims(NamedTuple):
     stream_id: int
     events: int
 
 
-class _Place(NamedTuple):
+class _ClaimPlace(NamedTuple):
     place: int
     claimed: bool
 
@@ -157,7 +157,7 @@ async def changing(connection: Connection, holder: Holder) -> AsyncIterator[None
     serves it meanwhile, or it was deleted.
     """
     async with connection.transaction():
-        locked = await fetch_all(connection, _Locked, SQL["lock"], _of(holder))
+        locked = await fetch_all(connection, _LockedSession, SQL["lock"], _of(holder))
         found = {one.id: one.attachment for one in locked}
         if holder.session_id not in found or found.get(holder.holder_id) != holder.attachment:
             raise SessionReplaced(field="session")
@@ -165,31 +165,41 @@ async def changing(connection: Connection, holder: Holder) -> AsyncIterator[None
 
 
 async def acknowledge(
-    connection: Connection, holder: Holder, given: Sequence[Acknowledged]
+    connection: Connection, holder: Holder, given: Sequence[AcknowledgedClaims]
 ) -> dict[int, int]:
     """End claims of the holder; return how many in each stream. Call `advance` then."""
     found = orjson.dumps([one._asdict() for one in given]).decode()
     values = {**_of(holder), "acknowledged": found}
-    ended = await fetch_all(connection, _Ended, SQL["acknowledge"], values)
+    ended = await fetch_all(connection, _EndedClaims, SQL["acknowledge"], values)
     return {one.stream_id: one.events for one in ended}
 
 
-async def extend(connection: Connection, holder: Holder, given: Sequence[Extended]) -> int:
+async def extend(connection: Connection, holder: Holder, given: Sequence[ExtendedClaims]) -> int:
     """Change until when the holder has events; return how many."""
     values = {**_of(holder), "extended": orjson.dumps([one._asdict() for one in given]).decode()}
     return int(await fetch_value(connection, SQL["extend"], values))
 
 
-async def renew(connection: Connection, holder: Holder, terms: ClaimTerms) -> list[Renewed]:
-    """Hand out events again whose time is over, those that were handed out first at first."""
+async def retain(connection: Connection, holder: Holder, visibility_s: float) -> None:
+    """Let the holder have everything that it has for so many seconds from now."""
+    await connection.execute(SQL["retain"], {**_of(holder), "visibility_s": visibility_s})
+
+
+async def give_back(connection: Connection, holder: Holder) -> None:
+    """Give back everything that the holder has."""
+    await connection.execute(SQL["give_back"], _of(holder))
+
+
+async def renew(connection: Connection, holder: Holder, terms: ClaimTerms) -> list[RenewedClaim]:
+    """Claim events again whose time is over, those that were claimed first at first."""
     values = {**_of(holder), **_terms(terms)}
-    return await fetch_all(connection, Renewed, SQL["renew"], values)
+    return await fetch_all(connection, RenewedClaim, SQL["renew"], values)
 
 
 async def claim(
-    connection: Connection, holder: Holder, terms: ClaimTerms, found: Sequence[Candidate]
-) -> Claimed:
-    """Hand out events for the first time, in their order."""
+    connection: Connection, holder: Holder, terms: ClaimTerms, found: Sequence[ClaimCandidate]
+) -> ClaimedPlaces:
+    """Claim events for the first time, in their order."""
     values = {
         **_of(holder),
         **_terms(terms),
@@ -199,8 +209,8 @@ async def claim(
         "keys": [one.order_key for one in found],
         "acknowledged_max": limits.SESSION_QUEUE_EVENTS_MAX,
     }
-    places = await fetch_all(connection, _Place, SQL["claim"], values)
-    return Claimed(
+    places = await fetch_all(connection, _ClaimPlace, SQL["claim"], values)
+    return ClaimedPlaces(
         sorted(each.place - 1 for each in places if each.claimed),
         sorted(each.place - 1 for each in places if not each.claimed),
     )
@@ -256,7 +266,7 @@ async def stream_ids(
 ) -> dict[str, int]:
     """Return the ids of the session's streams among these, by name."""
     values = {"session_id": session_id, "names": [*names]}
-    found = await fetch_all(connection, _NamedStream, SQL["streams"], values)
+    found = await fetch_all(connection, _SessionStream, SQL["streams"], values)
     return {one.name: one.id for one in found}
 
 

@@ -21,7 +21,7 @@ from delivery.listening.query import JSON, LINES, PROTOBUF, accepted
 from delivery.listening.reader_monitor import ReaderMonitor
 from delivery.listening.single_reader import SingleReader
 from delivery.sessions import claims
-from delivery.sessions.claims import Acknowledged, Extended
+from delivery.sessions.claims import AcknowledgedClaims, ExtendedClaims
 from delivery.sessions.pull_request import PullIn, parse_pull
 from delivery.sessions.pull_source import PulledEvent
 from delivery.sessions.pull_sources import Pulling, PullSources
@@ -69,7 +69,7 @@ class PullJson(TypedDict):
     ]
 
 
-class Changed(NamedTuple):
+class PullChanges(NamedTuple):
     """How many events a request acknowledged, and of how many it changed the visibility."""
 
     acknowledged: int = 0
@@ -109,10 +109,10 @@ class PullHandler:
                         events = await _pulled(pulling, request, reader, peer)
                 return self._answer(name, pulling, (events, changed), media_type)
 
-    async def _change(self, pulling: Pulling, request: PullIn) -> Changed:
+    async def _change(self, pulling: Pulling, request: PullIn) -> PullChanges:
         """Acknowledge and extend what the request says, in one transaction."""
         if not request.changes:
-            return Changed()
+            return PullChanges()
         holder = pulling.holder
         names = [one.stream for one in request.acknowledgements]
         names += [one.stream for one in request.visibility]
@@ -122,12 +122,12 @@ class PullHandler:
         ):
             ids = await claims.stream_ids(connection, holder.session_id, names)
             given = [
-                Acknowledged(ids[one.stream], one.sequence, one.sequences)
+                AcknowledgedClaims(ids[one.stream], one.sequence, one.sequences)
                 for one in request.acknowledgements
                 if one.stream in ids
             ]
             extended = [
-                Extended(ids[one.stream], one.sequences, one.visibility_s)
+                ExtendedClaims(ids[one.stream], one.sequences, one.visibility_s)
                 for one in request.visibility
                 if one.stream in ids
             ]
@@ -136,7 +136,7 @@ class PullHandler:
             if ended:
                 await claims.advance(connection, holder.session_id, dict.fromkeys(ended))
         pulling.source.waker.set()
-        return Changed(sum(ended.values()), changed)
+        return PullChanges(sum(ended.values()), changed)
 
     @contextmanager
     def _reading(self, credential: str, principal: Principal, peer: Peer) -> Iterator[SingleReader]:
@@ -153,7 +153,7 @@ class PullHandler:
             peer.waker = None
 
     def _answer(
-        self, name: str, pulling: Pulling, found: tuple[list[PulledEvent], Changed], media: bytes
+        self, name: str, pulling: Pulling, found: tuple[list[PulledEvent], PullChanges], media: bytes
     ) -> Response:
         events, changed = found
         form, source = _FORMATS[media], pulling.source

@@ -1,6 +1,6 @@
 """The events of one session as its pulls in this process get them: readers of its streams fill its
 queue, and what comes from there is claimed, so that no other pull gets it meanwhile, in any
-process. Plain module.
+process. SQL module.
 
 Concurrency contract: one event loop. One pull at a time takes events; the others wait.
 """
@@ -21,7 +21,7 @@ from delivery.listening.services import ListenerServices
 from delivery.ordering.held import HeldEvent
 from delivery.sessions import claims
 from delivery.sessions.attachments import SessionPosition, SessionSettings
-from delivery.sessions.claims import Candidate, ClaimTerms, Holder, Renewed
+from delivery.sessions.claims import ClaimCandidate, ClaimTerms, Holder, RenewedClaim
 from delivery.sessions.connected import ConnectedSession, SessionReader, SessionStreamState
 from delivery.sessions.matchers import SharedMatchers
 from eventhub.access.principal import Principal
@@ -69,11 +69,13 @@ class PulledEvent(NamedTuple):
     attempt: int
     disorder: str = ""
 
-    def frame(self, services: ListenerServices, form: FrameFormat[T]) -> T:
-        """Return its frame, which names its stream and the attempt."""
+    def frame(self, services: ListenerServices, form: FrameFormat[T], session: str = "") -> T:
+        """Return its frame, which names its stream and the attempt, over a websocket also the
+        session.
+        """
         reader, stored, attempt = self.reader, self.stored, self.attempt
         types = services.types.evolved(reader.info.zone_id)
-        subject = FrameSubject(stream=reader.info.name).json
+        subject = FrameSubject("", session, reader.info.name).json
         if self.disorder:
             subject = f'{subject}"out_of_order":"{self.disorder}",'
         new = attempt == 1 and stored.sequence > reader.state.started_head
@@ -102,7 +104,7 @@ class SharedWaker(asyncio.Event):
             each.set()
 
 
-class _Messages:
+class _MessageFields:
     """A frame format of messages alone, as they are."""
 
     def event(self, header: EventHeader, stored: StoredEvent) -> dict[str, Any]:
@@ -115,7 +117,7 @@ class _Messages:
         return fields
 
 
-_MESSAGES = _Messages()
+_MESSAGES = _MessageFields()
 
 
 class PullSource:
@@ -198,20 +200,25 @@ class PullSource:
             except EventHubError as error:
                 await self._refuse(reader, error)
 
-    async def take(self, holder: Holder, events: int, visibility_s: float) -> list[PulledEvent]:
-        """Hand out the next events, at most so many, for some seconds: those whose time is over
-        first, then new ones in the session's order. None if there are none at the moment.
+    async def take(
+        self, holder: Holder, events: int, visibility_s: float, window: int | None = None
+    ) -> list[PulledEvent]:
+        """Claim the next events, at most so many, for some seconds: those whose time is over
+        first, then new ones in the session's order. None if there are none at the moment. `window`:
+        what the holder may have, instead of the session's setting.
 
         Raises SessionReplaced, SessionDisconnected, UnknownSession, DatabaseUnavailable.
         """
         async with self._taking:
             if self.session.may_have_new_streams:
                 await self._add_streams()
-            await self._read(self._wanted(events))
+            await self._read(self._requested(events))
             async with reading(self._services.pool) as connection:
                 state = await claims.due(connection, holder)
             self.due_s = state.due_s
             is_due = state.due_s is not None and state.due_s <= 0
+            if window is not None:
+                state = state._replace(window_events=window)
             if state.room <= 0 or not (self._offered or is_due or self._save_due()):
                 return []
             streams = {reader.info.id: reader for reader in self.session.readers.values()}
@@ -229,7 +236,7 @@ class PullSource:
 
     async def _claim(
         self, holder: Holder, terms: ClaimTerms
-    ) -> tuple[list[Renewed], list[PulledEvent]]:
+    ) -> tuple[list[RenewedClaim], list[PulledEvent]]:
         """Claim events in one transaction, with the position that they are claimed through."""
         new: list[PulledEvent] = []
         async with reading(self._services.pool) as connection, claims.changing(connection, holder):
@@ -248,7 +255,7 @@ class PullSource:
             self._saved_s = monotonic()
         return renewed, new
 
-    def _settle_offered(self, places: claims.Claimed) -> list[PulledEvent]:
+    def _settle_offered(self, places: claims.ClaimedPlaces) -> list[PulledEvent]:
         """Return the offered events that were claimed, and retain those that wait."""
         offered, waiting = self._offered, set(places.waiting)
         new = []
@@ -262,13 +269,13 @@ class PullSource:
                 self.session.queue.discard(held)
         return new
 
-    def _candidate(self, held: HeldEvent) -> Candidate:
+    def _candidate(self, held: HeldEvent) -> ClaimCandidate:
         stored = held.stored
         stream_id = self.session.readers[held.stream].info.id
         key = None if self._path is None else lane_number(stream_id, held.event, self._path)
-        return Candidate(stream_id, stored.segment, stored.sequence, key)
+        return ClaimCandidate(stream_id, stored.segment, stored.sequence, key)
 
-    def _wanted(self, events: int) -> int:
+    def _requested(self, events: int) -> int:
         """Return how many events to offer: by key, more than those that wait for their key."""
         if self._path is None:
             return events
@@ -280,19 +287,19 @@ class PullSource:
 
     # --- reading ---
 
-    async def _read(self, wanted: int) -> None:
+    async def _read(self, requested: int) -> None:
         """Read until so many events are offered, or there are no more at the moment."""
         queue, clock = self.session.queue, self._services.listening.clock
         self._offered = [held for held in self._offered if not held.tracked.settled]
         until_s = monotonic() + limits.HISTORY_S_MAX
         while True:
             now_us = clock.now_us()
-            while len(self._offered) < wanted and (held := queue.pop(now_us)) is not None:
+            while len(self._offered) < requested and (held := queue.pop(now_us)) is not None:
                 if self._is_visible(held, now_us):
                     self._offered.append(held)
                 else:
                     queue.discard(held)
-            if len(self._offered) >= wanted or monotonic() > until_s or not await self._fill():
+            if len(self._offered) >= requested or monotonic() > until_s or not await self._fill():
                 break
         self.session.set_timer(clock.now_us())
 
@@ -374,7 +381,7 @@ class PullSource:
     # --- events that are handed out again ---
 
     async def _read_again(
-        self, holder: Holder, renewed: Sequence[Renewed], streams: dict[int, SessionReader]
+        self, holder: Holder, renewed: Sequence[RenewedClaim], streams: dict[int, SessionReader]
     ) -> list[PulledEvent]:
         """Read events from the log that are handed out again. Those that are gone, have expired or
         may not be seen any more are settled.
@@ -398,7 +405,7 @@ class PullSource:
                 await claims.advance(connection, holder.session_id, changed)
         return found
 
-    async def _read_one(self, reader: SessionReader, one: Renewed) -> PulledEvent | None:
+    async def _read_one(self, reader: SessionReader, one: RenewedClaim) -> PulledEvent | None:
         after = Cursor(one.segment, one.sequence - 1)
         listening = self._services.listening
         try:

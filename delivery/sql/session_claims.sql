@@ -59,6 +59,16 @@ WITH given AS MATERIALIZED (
 )
 SELECT count(*) FROM changed
 
+-- name: retain
+-- Let a holder have what it has for so many seconds more.
+UPDATE session_claims SET claimed_until = statement_timestamp() + make_interval(secs => %(visibility_s)s::float8)
+ WHERE session_id = %(session_id)s AND holder_id = %(holder_id)s AND claimed_until > statement_timestamp()
+
+-- name: give_back
+-- Give back what a holder has.
+UPDATE session_claims SET claimed_until = statement_timestamp()
+ WHERE session_id = %(session_id)s AND holder_id = %(holder_id)s AND claimed_until > statement_timestamp()
+
 -- name: renew
 -- Hand out again the events whose time is over, in the order of their first time, while the holder has room. Those of a key that
 -- another holder has wait.

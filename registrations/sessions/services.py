@@ -19,7 +19,7 @@ from eventhub.base import limits
 from eventhub.base.errors import InvalidField, LimitReached, MissingField
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
-from eventhub.sessions.models import Kind, Session, SessionGroup, Sharing
+from eventhub.sessions.models import Kind, Quality, Session, SessionGroup, Sharing
 from registrations import statements
 from registrations.catalog import SessionOwner
 from registrations.errors import (
@@ -284,6 +284,11 @@ def _check_sharing(row: SessionGroup) -> None:
     """Raise InvalidField for settings that do not go together."""
     if row.share_by and row.sharing != Sharing.ONE:
         raise InvalidField("Only a group with `sharing` `one` has this.", field="share_by")
+    if row.sharing == Sharing.ONE and row.quality != Quality.RELIABLE:
+        raise InvalidField(
+            "A group that shares is reliable: an event is for one member until it is acknowledged.",
+            field="quality",
+        )
     if row.share_by and row.order not in _KEYED_ORDERS:
         raise InvalidField(
             "A group that shares by a key has the order fifo; events of a key go in that order.",
