@@ -7,7 +7,7 @@ Concurrency contract: one event loop, one user at a time.
 import asyncio
 from collections.abc import Iterable, Sequence
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits
@@ -41,6 +41,18 @@ _UNLIMITED = 1 << 62  # a window without acknowledgements
 _REQUEST = ListenRequest("", passes_gaps=True, state="never", transport="session")
 
 
+class Member(Protocol):
+    """The part of a member of a group that shares which its session uses (shared_member.py)."""
+
+    def set_window(self, events: int) -> None: ...
+    def next_frames(self, form: FrameFormat[T], size: BatchLimits = DEFAULT_LIMITS) -> list[T]: ...
+    def authenticate(self, principal: Principal) -> None: ...
+    async def close(self) -> None: ...
+    def acknowledge(
+        self, stream: str, found: tuple[int | None, Sequence[int]], answer: dict[str, Any] | None
+    ) -> None: ...
+
+
 class ConnectedSession:
     """A session on one connection. `waker` is set when there may be work for it."""
 
@@ -54,6 +66,7 @@ class ConnectedSession:
         self.end_reason = ""  # why the connection must end it; CHANGED: and connect again
         self.messages: list[dict[str, Any]] = []  # to send before the next events
         self.acks: list[dict[str, Any]] = []  # answers to send when the positions are saved
+        self.member: Member | None = None  # of a group that shares: events come from there
         self.reliable = settings.reliable  # for as long as it is connected
         window = settings.window_events if self.reliable else _UNLIMITED
         self.queue = DeliveryQueue(_order_of(settings), window)
@@ -88,6 +101,8 @@ class ConnectedSession:
 
     def set_window(self, events: int) -> None:
         """Set the window of this connection; a best-effort session acknowledges from now on."""
+        if self.member is not None:
+            self.member.set_window(events)
         self.queue.window = events
         self._has_own_window = self._acknowledges = True
         self.waker.set()
@@ -131,6 +146,8 @@ class ConnectedSession:
         self, form: FrameFormat[T], now_us: int, size: BatchLimits = DEFAULT_LIMITS
     ) -> list[T]:
         """Return the next frames of events, within the batch limits and the window."""
+        if self.member is not None:
+            return self.member.next_frames(form, size)
         frames: list[T] = []
         written = 0
         until_s = monotonic() + limits.TIME_SLICE_S

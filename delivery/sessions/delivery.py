@@ -6,6 +6,8 @@ Concurrency contract: one event loop; `run` and `watch` are one task each.
 """
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
@@ -38,6 +40,8 @@ from eventhub.base.errors import DatabaseUnavailable, LimitReached
 from eventhub.base.event_loop import run_forever, wait_until_set
 from eventhub.postgresql.connections import Connection, reading, reading_pool
 from registrations.feed import CatalogChange
+
+_PROCESS = f"{socket.gethostname()} {os.getpid()}"
 
 
 class SessionDelivery:
@@ -74,8 +78,7 @@ class SessionDelivery:
                 session = ConnectedSession.new(settings, waker)
                 self._subscribe(session)
                 try:
-                    process = self._services.recorder.node
-                    found = await attach(connection, settings.id, session.attachment, process)
+                    found = await attach(connection, settings.id, session.attachment, _PROCESS)
                     found = _bounded(found)
                 except BaseException:
                     self._subscriptions.pop(session).close()

@@ -153,7 +153,11 @@ class PullHandler:
             peer.waker = None
 
     def _answer(
-        self, name: str, pulling: Pulling, found: tuple[list[PulledEvent], PullChanges], media: bytes
+        self,
+        name: str,
+        pulling: Pulling,
+        found: tuple[list[PulledEvent], PullChanges],
+        media: bytes,
     ) -> Response:
         events, changed = found
         form, source = _FORMATS[media], pulling.source

@@ -5,14 +5,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from eventhub.access.sessions import ADMIN, UnknownSession, WrongSessionKind
-from eventhub.api.filters import NameFilter, WordFilter
+from eventhub.api.filters import FilterSet, NameFilter, WordFilter
 from eventhub.api.if_match import require_unchanged
 from eventhub.api.permissions import IsAuthenticated
 from eventhub.api.resource import operation
 from eventhub.base import errors
-from eventhub.sessions.models import Kind, Session, SessionGroup
+from eventhub.sessions.models import Kind, Session, SessionCursor, SessionGroup
 from registrations.errors import (
     SessionExists,
     SessionGroupExists,
@@ -23,13 +24,14 @@ from registrations.filtersets import OwnedFilterSet
 from registrations.resource import OwnedView
 from registrations.services import lock_owner
 from registrations.sessions import services
-from registrations.sessions.selectors import SESSION_GROUPS, SESSIONS
+from registrations.sessions.selectors import SESSION_GROUPS, SESSIONS, positions_of
 from registrations.sessions.serializers import (
     NewSessionGroupSerializer,
     NewSessionSerializer,
     SessionChangeSerializer,
     SessionGroupChangeSerializer,
     SessionGroupSerializer,
+    SessionPositionSerializer,
     SessionSerializer,
 )
 
@@ -108,6 +110,24 @@ class Sessions(SessionsView):
     def perform_destroy(self) -> None:
         with self.changing() as session:
             services.delete_session(actor=self.actor, session=session)
+
+
+class SessionPositions(SessionsView):
+    """The positions of a consumer session, by stream."""
+
+    unknown = UnknownSession
+    lookup_url_kwarg = "session"
+    queryset = SessionCursor.objects.all()
+    serializer_class = SessionPositionSerializer
+    filterset_class = FilterSet
+    ordering = ("stream",)
+
+    @operation("List the positions of a session by stream")
+    def get_queryset(self) -> QuerySet[SessionCursor]:
+        found = self.visible(Session.objects.all()).filter(pk=self.key).first()
+        if found is None:
+            raise self.not_found()
+        return positions_of(actor=self.actor, session=found)
 
 
 class SessionGroups(SessionsView):

@@ -9,7 +9,16 @@ from rest_framework import serializers
 from eventhub.api.fields import FlagField, MomentField, NameField, OneOfField, TextField, WholeField
 from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, Serializer
 from eventhub.base import limits
-from eventhub.sessions.models import DeliveryOrder, Kind, Quality, Session, SessionGroup, Sharing
+from eventhub.sessions.models import (
+    DeliveryOrder,
+    Kind,
+    Quality,
+    Session,
+    SessionCursor,
+    SessionGroup,
+    Sharing,
+)
+from eventhub.streams.serializers import CursorSerializer
 from registrations.endpoints.delivery_fields import OrderKeyField
 
 _TYPE = re.compile(r"(?:[^\s*]+\.)?\*|[^\s*]+")
@@ -44,7 +53,18 @@ class SuppliedTypeSerializer(Serializer):
         return value
 
 
-@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object"}]})
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "required": ["type"],
+                "properties": {"domain": {"type": "string"}, "type": {"type": "string"}},
+            },
+        ]
+    }
+)
 class OrderedTypeField(serializers.JSONField):
     """A type, or an object with `domain` and `type`."""
 
@@ -173,6 +193,17 @@ class SessionSerializer(ChangedSerializer, AnswerSerializer):
     connected_at = MomentField(
         allow_null=True, help_text="Since when a connection serves it; null: none does."
     )
+    connected_process = serializers.CharField(
+        source="attached_process",
+        allow_null=True,
+        help_text="The process of the hub that has the connection: its node and its process id, as"
+        " in `GET /v1/members`.",
+    )
+    lag = serializers.IntegerField(
+        allow_null=True,
+        help_text="Events of its streams after its positions, whether they match or not; null"
+        " unless it is a consumer session whose delivery is `reliable`.",
+    )
     registrations = serializers.IntegerField(
         help_text="Number of its live registrations, without those of its group."
     )
@@ -182,5 +213,25 @@ class SessionSerializer(ChangedSerializer, AnswerSerializer):
         fields = (
             *("id", "client", "name", "kind", "group", "supplies", "suspended", "disconnected"),
             *("quality", "order", "order_options", "window", "delivery", "connected_at"),
-            *("registrations", "created_at", "changed"),
+            *("connected_process", "lag", "registrations", "created_at", "changed"),
         )
+
+
+class SessionPositionSerializer(AnswerSerializer):
+    """The saved position of a consumer session in a stream of its registrations."""
+
+    stream = serializers.CharField(source="stream_name")
+    cursor = CursorSerializer(
+        source="*", help_text="Every matching event up to it is acknowledged."
+    )
+    acknowledged = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Acknowledged sequences above it."
+    )
+    last = serializers.IntegerField(help_text="The last sequence of the stream.")
+    lag = serializers.IntegerField(
+        help_text="Events of the stream after the cursor, whether they match or not."
+    )
+
+    class Meta:
+        model = SessionCursor
+        fields = ("stream", "cursor", "acknowledged", "last", "lag", "saved_at")

@@ -106,6 +106,8 @@ READS = (
     Row("GET /v1/sessions", "/v1/sessions?group=<sessiongroupname>", "emit listen manage",
         own=True),
     Row("GET /v1/sessions/{session}", "/v1/sessions/<session>", "emit listen manage"),
+    Row("GET /v1/sessions/{session}/positions", "/v1/sessions/<session>/positions",
+        "emit listen manage", own=True),
     Row("GET /v1/session-groups", "/v1/session-groups", "emit listen manage", own=True),
     Row("GET /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",
         "emit listen manage"),

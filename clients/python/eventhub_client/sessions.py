@@ -88,34 +88,36 @@ class ConsumerSession:
         wait_s: float = 0.0,
         visibility_s: float = 30.0,
         acknowledge: Sequence[Delivered] = (),
-        extend: Sequence[Delivered] = (),
-        give_back: Sequence[Delivered] = (),
     ) -> list[Delivered]:
-        """Return the next events, at most so many (0: only store the rest), without `async with`:
-        they are this caller's for `visibility_s`, and come again unless they are acknowledged by
-        then. It waits `wait_s` for the first one. `extend`: events that it has for `visibility_s`
-        from now on; `give_back`: that another caller may have at once.
+        """Return the next events, at most so many (0: only acknowledge), without `async with`: they
+        are this caller's for `visibility_s`, and come again unless they are acknowledged by then.
+        It waits `wait_s` for the first one, after `acknowledge` is stored.
 
         `refused` has the gaps and errors of streams that the last pull reported. Raises HubProblem,
         and aiohttp's errors without an answer: then the events come again.
         """
-        body = {
-            "max": events,
-            "wait_s": wait_s,
-            "visibility_s": visibility_s,
-            "acknowledgements": [
-                {"stream": stream, "sequences": found}
-                for stream, found in _by_stream(acknowledge).items()
-            ],
-            "visibility": [
-                {"stream": stream, "sequences": found, "visibility_s": seconds}
-                for given, seconds in ((extend, visibility_s), (give_back, 0))
-                for stream, found in _by_stream(given).items()
-            ],
-        }
+        times: dict[str, Any] = {"wait_s": wait_s, "visibility_s": visibility_s}
+        acknowledgements = [
+            {"stream": stream, "sequences": found}
+            for stream, found in _by_stream(acknowledge).items()
+        ]
+        return await self._pull({"max": events, **times, "acknowledgements": acknowledgements})
+
+    async def extend(self, *events: Delivered, visibility_s: float) -> None:
+        """Have events that were pulled for so many seconds from now; with 0 they are given back,
+        and come again at once.
+        """
+        visibility = [
+            {"stream": stream, "sequences": found, "visibility_s": visibility_s}
+            for stream, found in _by_stream(events).items()
+        ]
+        await self._pull({"max": 0, "visibility": visibility})
+
+    async def _pull(self, body: dict[str, Any]) -> list[Delivered]:
         path = f"/v1/sessions/{quote(self.name, safe='')}/pull"
         request = Request("POST", path, orjson.dumps(body))
-        found = (await self._http.ask(request, timeout_s=wait_s + PULL_TIMEOUT_S)).json
+        timeout_s = body.get("wait_s", 0.0) + PULL_TIMEOUT_S
+        found = (await self._http.ask(request, timeout_s=timeout_s)).json
         self.refused = {one["stream"]: refusal(one) for one in found["messages"] if "stream" in one}
         return [Delivered.of(one) for one in found["events"]]
 

@@ -25,7 +25,8 @@ from eventhub.base.version import VERSION
 from eventhub.management.command import require_answer, require_database
 from eventhub.management.grouped import grouped
 from eventhub.postgresql import schema
-from eventhub.postgresql.schema import MigrationForm, MigrationName
+from eventhub.postgresql.migration_forms import MigrationForm
+from eventhub.postgresql.schema import MigrationName
 
 _HOLDERS = """
 SELECT DISTINCT a.application_name, a.pid

@@ -130,9 +130,9 @@ async def test_a_session_is_pulled_and_acknowledges_the_last_batch(
         assert [(one.sequence, one.stream, one.attempt) for one in first] == [
             (number, "orders", 1) for number in (1, 2, 3)
         ]
-        again = await session.pull(
-            2, wait_s=WAIT_S, acknowledge=first[:1], give_back=first[1:2], extend=first[2:]
-        )
+        await session.extend(first[1], visibility_s=0)
+        await session.extend(first[2], visibility_s=600)
+        again = await session.pull(2, wait_s=WAIT_S, acknowledge=first[:1])
         assert [(one.sequence, one.attempt) for one in again] == [(2, 2), (4, 1)]
         assert await session.pull(0, acknowledge=[first[2], *again]) == []
         with pytest.raises(Missing, match="unknown_session"):

@@ -20,6 +20,10 @@ CALLS = [
         *("admin", f"PATCH {_SESSIONS}/<session>", {}, {"group": "team"}, {"kind": "admin"}),
         *({"suspended": True, "disconnected": True}, {"suspended": False}, {"order": "random"}),
     ),
+    *sends(
+        *("admin", f"POST {_SESSIONS}/reader/pull", {}, {"max": 0, "wait_s": 61}),
+        {"max": 0, "acknowledgements": [{"stream": "orders", "sequence": 1}]},
+    ),
     *gets("admin", f"{_SESSIONS}/<session>", _SESSIONS, f"{_SESSIONS}?kind=supplier"),
     *gets("admin", f"{_GROUPS}/<sessiongroup>", _GROUPS, f"{_SESSIONS}?kind=x"),
     *gets("peer", f"{_SESSIONS}/<session>", f"{_GROUPS}/<sessiongroup>"),

@@ -44,7 +44,7 @@ export function callerOf({ by }: Act): string {
     case "operator":
       return by.operator ?? "";
     case "key":
-      return `${by.client ?? ""}, key ${by.key ?? ""}`;
+      return `${by.client ?? ""}, key ${by.key ?? ""}${by.session === undefined ? "" : `, session ${by.session}`}`;
     case "command":
       return `manage.py ${by.command ?? ""}`;
     default:

@@ -118,6 +118,11 @@ CASES = (
       for query, outcome in (("kind=x", "400 invalid_field"), ("name=a%20b", "400 invalid_name"),
                              ("group=a%20b", "400 invalid_name"), ("limit=0", "400 invalid_field"),
                              ("client=nobody", "404 not_found"), ("x=1", "400 unknown_field"))),
+    *(bad(f"positions of {number}", f"GET {SESSION}/positions", f"{SESSIONS}/{number}/positions",
+          "404 unknown_session", "session", key=key)
+      for number, key in (("0", "admin"), ("x", "admin"), ("<theirsession>", "listener"))),
+    bad("positions by client", f"GET {SESSION}/positions",
+        f"{SESSIONS}/<session>/positions?client=a", "400 unknown_field", "client"),
     group("no name", "400 missing_field", "name"),
     group("taken", "409 session_group_exists", "name", name="team"),
     group("taken by another client", "409 session_group_exists", "name", name="theirs"),
