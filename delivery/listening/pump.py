@@ -210,6 +210,8 @@ class SocketPump(Reader):
             await self._send_message({"op": "status", "state": "waiting", **problem})
         elif waited and may:
             await self._send_message({"op": "status", "state": "resumed"})
+        if self.principal != before:
+            self._sessions.start_refused()
         if self.principal is not before:
             await self._recheck()
         return may

@@ -130,6 +130,16 @@ class SocketSessions:
                 busy = True
         return busy
 
+    def start_refused(self) -> None:
+        """Have the sessions start the streams again that were refused or ended: the rights of the
+        client have changed. What is still refused is reported again.
+        """
+        for session in self._sessions.values():
+            read = {reader.info.id for reader in session.readers.values()}
+            if read != session.known_streams:
+                session.known_streams = read
+                session.may_have_new_streams = True
+
     async def close(self) -> None:
         """Save the positions of all sessions, and end them."""
         async with self._changing:

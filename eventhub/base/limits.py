@@ -396,6 +396,7 @@ SESSIONS_PER_CLIENT_MAX = 1_000  # a new one counts them
 SESSION_GROUPS_PER_CLIENT_MAX = 100  # likewise
 SESSION_GROUP_MEMBERS_MAX = 100  # a new registration of the group adds a cursor to each
 SESSION_SUPPLIES_MAX = 100  # declared types of a supplier; each emitted event is compared to them
+SESSION_SUPPLIES_SHOWN_MAX = 10  # of them, in a refusal of another type
 SESSION_WINDOW_DEFAULT = 100  # unacknowledged events of a session: a second's work of a consumer
 SESSION_WINDOW_MAX = 10_000  # likewise; each is in the memory of a process until it is acknowledged
 SESSION_ORDER_NAMES_MAX = 100  # types, or suppliers, in the options of an order

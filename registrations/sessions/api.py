@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from eventhub.access.sessions import ADMIN, UnknownSession, WrongSessionKind
+from eventhub.access.sessions import ADMIN, UnknownSession
 from eventhub.api.filters import FilterSet, NameFilter, WordFilter
 from eventhub.api.if_match import require_unchanged
 from eventhub.api.permissions import IsAuthenticated
@@ -91,7 +91,7 @@ class Sessions(SessionsView):
 
     @operation(
         "Create a session",
-        *(SessionExists, errors.LimitReached, UnknownSessionGroup, WrongSessionKind),
+        *(SessionExists, errors.LimitReached, UnknownSessionGroup),
         body=NewSessionSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> Session:
@@ -99,14 +99,14 @@ class Sessions(SessionsView):
 
     @operation(
         "Change, suspend, resume, disconnect or connect a session",
-        *(UnknownSessionGroup, errors.LimitReached, WrongSessionKind),
+        *(UnknownSessionGroup, errors.LimitReached),
         body=SessionChangeSerializer,
     )
     def perform_partial_update(self, body: dict[str, Any]) -> Session:
         with self.changing() as session:
             return services.change_session(actor=self.actor, session=session, fields=body)
 
-    @operation("Delete a session with its registrations", WrongSessionKind)
+    @operation("Delete a session with its registrations")
     def perform_destroy(self) -> None:
         with self.changing() as session:
             services.delete_session(actor=self.actor, session=session)
@@ -145,7 +145,7 @@ class SessionGroups(SessionsView):
 
     @operation(
         "Create a session group",
-        *(SessionGroupExists, errors.LimitReached, WrongSessionKind),
+        *(SessionGroupExists, errors.LimitReached),
         body=NewSessionGroupSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> SessionGroup:
@@ -153,17 +153,13 @@ class SessionGroups(SessionsView):
 
     @operation(
         "Change, suspend, resume, disconnect or connect a session group",
-        WrongSessionKind,
         body=SessionGroupChangeSerializer,
     )
     def perform_partial_update(self, body: dict[str, Any]) -> SessionGroup:
         with self.changing() as group:
             return services.change_session_group(actor=self.actor, group=group, fields=body)
 
-    @operation(
-        "Delete a session group without members, with its registrations",
-        *(SessionGroupInUse, WrongSessionKind),
-    )
+    @operation("Delete a session group without members, with its registrations", SessionGroupInUse)
     def perform_destroy(self) -> None:
         with self.changing() as group:
             services.delete_session_group(actor=self.actor, group=group)

@@ -25,10 +25,13 @@ CALLS = [
         {"max": 0, "acknowledgements": [{"stream": "orders", "sequence": 1}]},
     ),
     *gets("admin", f"{_SESSIONS}/<session>", _SESSIONS, f"{_SESSIONS}?kind=supplier"),
+    *gets("admin", f"{_SESSIONS}/<session>/positions", f"{_SESSIONS}/0/positions"),
     *gets("admin", f"{_GROUPS}/<sessiongroup>", _GROUPS, f"{_SESSIONS}?kind=x"),
     *gets("peer", f"{_SESSIONS}/<session>", f"{_GROUPS}/<sessiongroup>"),
     Call("admin", "POST /v1/registrations", {"streams": ["orders"], "session": "nobody"}),
     Call("admin", _EMIT, _EVENT, headers={"EventHub-Session": "reader"}),
     Call("admin", _EMIT, {**_EVENT, "type": "other"}, headers={"EventHub-Session": "writer"}),
     Call("admin", f"DELETE {_GROUPS}/<sessiongroup>"),
+    Call("admin", f"POST {_GROUPS}", {"name": "spare"}, keep={"<spare>": "id"}),
+    *(Call("admin", f"DELETE {_GROUPS}/<spare>") for _ in range(2)),
 ]

@@ -42,6 +42,23 @@ async def test_two_workers_keep_a_rate_limit(world: CallbacksWorld, ordered: boo
     assert 1.7 < times[-1] - times[0] < 6
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_a_rate_limit_counts_every_request_of_large_batches(
+    world: CallbacksWorld, ordered: bool
+) -> None:
+    """A batch took one token, and all requests that its bytes need were made at once."""
+    async with receiver() as sink:
+        fields = {"batch_events_max": 100, "batch_bytes_max": 1024, "rate_limit": 2.0}
+        endpoint = world.endpoint(sink.url, ordered=ordered, **fields)
+        world.deliver(world.events(6, body=bytes(900)), endpoint)
+        async with draining(world):
+            await until(lambda: world.states(endpoint) == ["delivered"] * 6)
+    times = [posted.at_s for posted in sink.posted]
+    assert len(times) == 6
+    assert times[-1] - times[0] > 1.6  # two at once, then two per second
+    assert world.outcomes(endpoint) == [(1, "delivered", 204)] * 6
+
+
 async def test_a_rate_below_one_per_second_is_kept(world: CallbacksWorld) -> None:
     async with receiver() as sink:
         endpoint = world.endpoint(sink.url)
