@@ -7,7 +7,7 @@ Concurrency contract: one event loop, one user at a time.
 import asyncio
 from collections.abc import Iterable, Sequence
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID, uuid4
 
 from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits
@@ -28,6 +28,7 @@ from delivery.ordering.queue import DeliveryQueue
 from delivery.sessions.attachments import PositionToSave, SessionPosition, SessionSettings
 from delivery.sessions.errors import SessionNotConnected
 from delivery.sessions.matchers import SessionMatcher, SharedMatchers
+from delivery.sessions.sharing_member import SharingMember
 from eventhub.access.principal import Principal
 from eventhub.access.sessions import GROUP
 from eventhub.base import limits
@@ -39,18 +40,6 @@ from registrations.catalog import SessionOwner
 CHANGED = "changed"  # the reason to connect again, with other settings
 _UNLIMITED = 1 << 62  # a window without acknowledgements
 _REQUEST = ListenRequest("", passes_gaps=True, state="never", transport="session")
-
-
-class Member(Protocol):
-    """The part of a member of a group that shares which its session uses (shared_member.py)."""
-
-    def set_window(self, events: int) -> None: ...
-    def next_frames(self, form: FrameFormat[T], size: BatchLimits = DEFAULT_LIMITS) -> list[T]: ...
-    def authenticate(self, principal: Principal) -> None: ...
-    async def close(self) -> None: ...
-    def acknowledge(
-        self, stream: str, found: tuple[int | None, Sequence[int]], answer: dict[str, Any] | None
-    ) -> None: ...
 
 
 class ConnectedSession:
@@ -66,7 +55,7 @@ class ConnectedSession:
         self.end_reason = ""  # why the connection must end it; CHANGED: and connect again
         self.messages: list[dict[str, Any]] = []  # to send before the next events
         self.acks: list[dict[str, Any]] = []  # answers to send when the positions are saved
-        self.member: Member | None = None  # of a group that shares: events come from there
+        self.member: SharingMember | None = None  # of a group that shares: events come from there
         self.reliable = settings.reliable  # for as long as it is connected
         window = settings.window_events if self.reliable else _UNLIMITED
         self.queue = DeliveryQueue(_order_of(settings), window)
@@ -93,15 +82,13 @@ class ConnectedSession:
     @property
     def owners(self) -> list[SessionOwner]:
         """The owners of its registrations: itself, and its group."""
-        group = self.settings.session_group
-        own = SessionOwner(self.settings.id)
-        if group is not None and self.settings.kind == GROUP:
-            return [SessionOwner(None, group)]
-        return [own] if group is None else [own, SessionOwner(None, group)]
+        group, own = self.settings.session_group, SessionOwner(self.settings.id)
+        shared = [] if group is None else [SessionOwner(None, group)]
+        return shared if self.settings.kind == GROUP else [own, *shared]
 
     def set_window(self, events: int) -> None:
         """Set the window of this connection; a best-effort session acknowledges from now on."""
-        if self.member is not None:
+        if self.member:
             self.member.set_window(events)
         self.queue.window = events
         self._has_own_window = self._acknowledges = True

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from time import monotonic
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from psycopg_pool import AsyncConnectionPool
 
-from delivery.listening.frames import EventHeader, FrameFormat, FrameSubject, T
-from delivery.listening.protocol import MatchedRegistrations, refusal
+from delivery.listening.frames import FrameSubject
+from delivery.listening.protocol import refusal
 from delivery.listening.restricted import is_restricted
 from delivery.listening.services import ListenerServices
 from delivery.ordering.held import HeldEvent
@@ -24,6 +23,7 @@ from delivery.sessions.attachments import SessionPosition, SessionSettings
 from delivery.sessions.claims import ClaimCandidate, ClaimTerms, Holder, RenewedClaim
 from delivery.sessions.connected import ConnectedSession, SessionReader, SessionStreamState
 from delivery.sessions.matchers import SharedMatchers
+from delivery.sessions.pulled_events import MESSAGES, PulledEvent, PulledQueue, SharedWaker
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (
@@ -34,7 +34,7 @@ from eventhub.base.errors import (
     SegmentMismatch,
 )
 from eventhub.eventlog.read import ReadLimits
-from eventhub.eventlog.stored import Cursor, StoredEvent
+from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql.connections import Connection, reading
 from registrations.endpoints.order_key import lane_number, order_path
 from registrations.feed import CatalogChange
@@ -48,76 +48,6 @@ class PullServices(NamedTuple):
     listening: ListenerServices
     matchers: SharedMatchers
     pool: AsyncConnectionPool[Connection]
-
-
-class PulledQueue(NamedTuple):
-    """A session that is pulled, or that of a group whose members share by a key (a path; "": by
-    none). `attachment`: that of its pulls.
-    """
-
-    settings: SessionSettings
-    attachment: UUID
-    share_by: str = ""
-
-
-class PulledEvent(NamedTuple):
-    """An event that was handed out to a pull."""
-
-    reader: SessionReader
-    stored: StoredEvent
-    matched: MatchedRegistrations
-    attempt: int
-    disorder: str = ""
-
-    def frame(self, services: ListenerServices, form: FrameFormat[T], session: str = "") -> T:
-        """Return its frame, which names its stream and the attempt, over a websocket also the
-        session.
-        """
-        reader, stored, attempt = self.reader, self.stored, self.attempt
-        types = services.types.evolved(reader.info.zone_id)
-        subject = FrameSubject("", session, reader.info.name).json
-        if self.disorder:
-            subject = f'{subject}"out_of_order":"{self.disorder}",'
-        new = attempt == 1 and stored.sequence > reader.state.started_head
-        header = EventHeader(
-            subject,
-            0,
-            "live" if new else "recovery",
-            self.matched.ids,
-            types.newest_for(stored.event) if types else "",
-            variables=self.matched.variables,
-            attempt=attempt,
-        )
-        return form.event(header, reader.shaped(stored, self.matched))
-
-
-class SharedWaker(asyncio.Event):
-    """Wakes all pulls that wait for events of one session."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waiting: set[asyncio.Event] = set()
-
-    def set(self) -> None:
-        super().set()
-        for each in self.waiting:
-            each.set()
-
-
-class _MessageFields:
-    """A frame format of messages alone, as they are."""
-
-    def event(self, header: EventHeader, stored: StoredEvent) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def state(self, subject: str, key: str, stored: StoredEvent) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def message(self, fields: dict[str, Any]) -> dict[str, Any]:
-        return fields
-
-
-_MESSAGES = _MessageFields()
 
 
 class PullSource:
@@ -316,7 +246,7 @@ class PullSource:
             try:
                 if await reader.fill():
                     busy = True
-                    await self._report(reader, reader.next_frames(_MESSAGES))
+                    await self._report(reader, reader.next_frames(MESSAGES))
             except DatabaseUnavailable:
                 raise
             except EventHubError as error:
@@ -369,7 +299,7 @@ class PullSource:
         else:
             reader.mark_started()
             reader.watch(self.waker)
-            await self._report(reader, reader.notices(_MESSAGES))
+            await self._report(reader, reader.notices(MESSAGES))
         session.known_streams.add(position.stream_id)
 
     def _note(self, change: CatalogChange | None) -> None:

@@ -17,7 +17,8 @@ from delivery.sessions import claims
 from delivery.sessions.claims import Holder
 from delivery.sessions.delivery import SessionDelivery, required_consumer
 from delivery.sessions.errors import SessionNotReliable
-from delivery.sessions.pull_source import PulledQueue, PullServices, PullSource
+from delivery.sessions.pull_source import PullServices, PullSource
+from delivery.sessions.pulled_events import PulledQueue
 from eventhub.access.grants import Grant
 from eventhub.access.principal import Principal
 from eventhub.access.sessions import GROUP, UnknownSession

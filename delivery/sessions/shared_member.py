@@ -17,8 +17,8 @@ from delivery.sessions import claims
 from delivery.sessions.claims import AcknowledgedClaims
 from delivery.sessions.connected import CHANGED, ConnectedSession
 from delivery.sessions.errors import SessionDisconnected, SessionNotConnected, SessionReplaced
-from delivery.sessions.pull_source import PulledEvent
 from delivery.sessions.pull_sources import Pulling, PullSources
+from delivery.sessions.pulled_events import PulledEvent
 from eventhub.access.principal import Principal
 from eventhub.access.sessions import UnknownSession
 from eventhub.base import limits
@@ -81,8 +81,8 @@ class SharedMember:
     def acknowledge(
         self, stream: str, found: tuple[int | None, Sequence[int]], answer: dict[str, Any] | None
     ) -> None:
-        """Acknowledge the events up to a sequence that it has, and single ones; send the answer when
-        that is stored. Raises SessionNotConnected if the group does not read the stream.
+        """Acknowledge the events up to a sequence that it has, and single ones; send the answer
+        when that is stored. Raises SessionNotConnected if the group does not read the stream.
         """
         reader = self._source.session.readers.get(stream)
         if reader is None:

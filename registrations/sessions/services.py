@@ -19,7 +19,7 @@ from eventhub.base import limits
 from eventhub.base.errors import InvalidField, LimitReached, MissingField
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
-from eventhub.sessions.models import Kind, Quality, Session, SessionGroup, Sharing
+from eventhub.sessions.models import Kind, Session, SessionGroup, Sharing
 from registrations import statements
 from registrations.catalog import SessionOwner
 from registrations.errors import (
@@ -32,13 +32,13 @@ from registrations.groups.services import streams_ever, switch
 from registrations.models import GroupStream, RegistrationGroup
 from registrations.scope import Owner
 from registrations.services import lock_owner
+from registrations.sessions import sharing
 from registrations.sessions import statements as session_statements
 from registrations.sessions.selectors import SESSION_GROUPS, SESSIONS
 
 DELIVERY = ("disconnected", "quality", "order", "order_options", "window")
 _FIELDS = (*DELIVERY, "suspended", "supplies")
 _SHARED = ("sharing", "share_by")  # of a session group, immutable
-_KEYED_ORDERS = ("fifo", "none")  # the orders of a group that shares by a key
 
 Fields = Mapping[str, Any]  # of a request, validated
 
@@ -213,11 +213,11 @@ def create_session_group(*, actor: Actor, owner: Owner, fields: Fields) -> Sessi
             raise LimitReached(limit=limits.SESSION_GROUPS_PER_CLIENT_MAX)
         row = SessionGroup(zone_id=actor.zone_id, client_id=owner.id, name=fields["name"])
         _assign(row, {name: fields[name] for name in (*_FIELDS, *_SHARED) if name in fields})
-        _check_sharing(row)
+        sharing.check(row)
         _insert_group(row)
         row = SessionGroup.objects.get(pk=row.pk)
         if row.sharing == Sharing.ONE:
-            _insert_queue(row)
+            sharing.insert_queue(row)
         change = SessionChange(actor, row, owner.name)
         root = _new_root(row)
         if row.suspended:
@@ -235,7 +235,7 @@ def change_session_group(*, actor: Actor, group: SessionGroup, fields: Fields) -
         return group
     change = SessionChange(actor, group, group.client_name)
     _assign(group, changed)
-    _check_sharing(group)
+    sharing.check(group)
     group.save(update_fields=[*changed])
     if "suspended" in changed:
         change.suspend(*_listened(actor, change.owner))
@@ -278,35 +278,6 @@ def _check(kind: str, fields: Fields, *, new: bool = True) -> None:
 def _assign(row: Session | SessionGroup, values: Fields) -> None:
     for name, value in values.items():
         setattr(row, name, value)
-
-
-def _check_sharing(row: SessionGroup) -> None:
-    """Raise InvalidField for settings that do not go together."""
-    if row.share_by and row.sharing != Sharing.ONE:
-        raise InvalidField("Only a group with `sharing` `one` has this.", field="share_by")
-    if row.sharing == Sharing.ONE and row.quality != Quality.RELIABLE:
-        raise InvalidField(
-            "A group that shares is reliable: an event is for one member until it is acknowledged.",
-            field="quality",
-        )
-    if row.share_by and row.order not in _KEYED_ORDERS:
-        raise InvalidField(
-            "A group that shares by a key has the order fifo; events of a key go in that order.",
-            field="order",
-        )
-
-
-def _insert_queue(row: SessionGroup) -> None:
-    """Insert the session of a group that shares, which has its position. No client's session has
-    such a name.
-    """
-    Session.objects.create(
-        zone_id=row.zone_id,
-        client_id=row.client_id,
-        name=f"session_group/{row.name}",
-        kind=Kind.GROUP,
-        group=row,
-    )
 
 
 def _insert_group(row: SessionGroup) -> None:

@@ -4,10 +4,19 @@ import random
 from typing import Any
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 
-from tests.acceptance.consumers import SHOP, change, create_group, create_session
+from tests.acceptance.consumers import (
+    SHOP,
+    acknowledge,
+    change,
+    connect,
+    create_group,
+    create_session,
+    numbers,
+)
 from tests.acceptance.pulls import PULL, acknowledged, end_visibility, pull, pulled
-from tests.acceptance.wire import EVENT, numbered
+from tests.acceptance.wire import EVENT, numbered, session
 from tests.live import LiveHub, LiveZone
 
 MEMBERS = ("one", "two", "three")
@@ -160,6 +169,59 @@ async def test_a_busy_key_does_not_hold_up_others(hub: LiveHub, orders: LiveZone
     assert pulled(orders, 1, "two") == [(61, 1)]
     assert pulled(orders, 1, "one", **acknowledged(1)) == [(2, 1)]
     assert pull(orders, "two", max=5)["events"] == []
+
+
+async def test_connected_members_share_and_one_that_leaves_gives_its_events_back(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """At two processes; each has its window, and the events that one had come to the other."""
+    sharing(orders, window=2)
+    async with session(hub, orders.admin) as one, session(hub, orders.admin, web=1) as two:
+        connected = await connect(one, "one")
+        assert (connected["streams"], connected["window"]) == ([], 2)
+        orders.emit("orders", numbered(1, 5))
+        first = await one.events(2)
+        assert [(event["sequence"], event["attempt"]) for event in first] == [(1, 1), (2, 1)]
+        assert (first[0]["session"], first[0]["stream"]) == ("one", "orders")
+        assert await one.nothing_waits()
+        await connect(two, "two")
+        assert await numbers(two, 2) == [3, 4]
+        await acknowledge(two, through=3, name="two")
+        assert await numbers(two, 1) == [5]
+        await acknowledge(one, 1, name="one")
+        await acknowledge(two, 4, 5, name="two")
+        await one.say("disconnect", session="one")
+        assert (await one.hear_op("disconnected"))["reason"] == "stopped"
+        [again] = await two.events(1)
+        assert (again["sequence"], again["attempt"]) == (2, 2)
+        await acknowledge(two, 2, name="two")
+    assert pull(orders, "three")["events"] == []
+
+
+async def test_events_of_a_member_whose_process_is_killed_go_to_another(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """Within seconds, when its claims end; by key in their order, before new events of the key."""
+    sharing(orders, share_by="customer")
+    try:
+        with pytest.raises(ConnectionClosed):
+            async with session(hub, orders.admin, web=1) as reader:
+                await connect(reader, "one")
+                orders.emit("orders", keyed(4, 2))
+                assert await numbers(reader, 4) == [1, 2, 3, 4]
+                await acknowledge(reader, 1, name="one")
+                assert pull(orders, "two")["events"] == []
+                hub.web[1].kill()
+                await reader.hear()
+        orders.emit("orders", keyed(6, 2)[4:])
+        end_visibility(hub)
+        async with session(hub, orders.admin) as reader:
+            await connect(reader, "two")
+            events = await reader.events(5)
+            found = [(event["sequence"], event["attempt"]) for event in events]
+            assert found == [(2, 2), (3, 2), (4, 2), (5, 1), (6, 1)]
+    finally:
+        hub.web[1].start()
 
 
 async def test_sharing_is_for_sessions_of_one_client_and_immutable(
