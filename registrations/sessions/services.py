@@ -213,9 +213,9 @@ def create_session_group(*, actor: Actor, owner: Owner, fields: Fields) -> Sessi
             raise LimitReached(limit=limits.SESSION_GROUPS_PER_CLIENT_MAX)
         row = SessionGroup(zone_id=actor.zone_id, client_id=owner.id, name=fields["name"])
         _assign(row, {name: fields[name] for name in (*_FIELDS, *_SHARED) if name in fields})
-        sharing.check(row)
         _insert_group(row)
         row = SessionGroup.objects.get(pk=row.pk)
+        sharing.check(row)
         if row.sharing == Sharing.ONE:
             sharing.insert_queue(row)
         change = SessionChange(actor, row, owner.name)
