@@ -206,10 +206,8 @@ class PullSource:
         return ClaimCandidate(stream_id, stored.segment, stored.sequence, key)
 
     def _requested(self, events: int) -> int:
-        """Return how many events to offer: by key, more than those that wait for their key."""
-        if self._path is None:
-            return events
-        return min(len(self._offered) + events, limits.PULL_KEYED_OFFERS_MAX)
+        """Return how many events to offer: by key many, because some may wait for their key."""
+        return events if self._path is None else limits.PULL_KEYED_OFFERS_MAX
 
     def _save_due(self) -> bool:
         """Return whether positions that advanced without events should be saved."""
