@@ -120,6 +120,8 @@ class SocketSessions:
         """
         busy = False
         for session in list(self._sessions.values()):
+            if not _has_work(session):
+                continue
             if session.end_reason:
                 await self._leave(session)
             elif session.may_have_new_streams and session.member is None:
@@ -282,3 +284,9 @@ class SocketSessions:
         if found is None:
             raise SessionNotConnected(session=name)
         return found
+
+
+def _has_work(session: ConnectedSession) -> bool:
+    """Return whether there may be something to send, to save, or to do with a session."""
+    waits = session.end_reason or session.may_have_new_streams or session.messages
+    return bool(waits or session.queue.held or session.queue.needs_all or session.positions_due())

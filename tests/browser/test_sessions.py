@@ -35,6 +35,7 @@ def hear(socket: ClientConnection, op: str) -> dict[str, Any]:
     """Receive messages up to the first of this kind."""
     while True:
         message: dict[str, Any] = json.loads(socket.recv(timeout=20))
+        assert message["op"] != "error", message
         if message["op"] == op:
             return message
 
