@@ -23,7 +23,7 @@ from delivery.listening.request import ListenRequest
 from delivery.listening.restricted import is_restricted
 from delivery.listening.services import ListenerServices
 from delivery.ordering.held import HeldEvent
-from delivery.ordering.options import OrderSettings, order_settings
+from delivery.ordering.options import order_settings
 from delivery.ordering.queue import DeliveryQueue
 from delivery.sessions.attachments import PositionToSave, SessionPosition, SessionSettings
 from delivery.sessions.errors import SessionNotConnected
@@ -58,7 +58,7 @@ class ConnectedSession:
         self.member: SharingMember | None = None  # of a group that shares: events come from there
         self.reliable = settings.reliable  # for as long as it is connected
         window = settings.window_events if self.reliable else _UNLIMITED
-        self.queue = DeliveryQueue(_order_of(settings), window)
+        self.queue = DeliveryQueue(order_settings(*settings.ordering), window)
         self._acknowledges = self.reliable  # else an event counts as delivered when it is sent
         self._has_own_window = False  # set for this connection
         self._timer: asyncio.TimerHandle | None = None
@@ -88,8 +88,6 @@ class ConnectedSession:
 
     def set_window(self, events: int) -> None:
         """Set the window of this connection; a best-effort session acknowledges from now on."""
-        if self.member:
-            self.member.set_window(events)
         self.queue.window = events
         self._has_own_window = self._acknowledges = True
         self.waker.set()
@@ -102,9 +100,8 @@ class ConnectedSession:
         if (before.quality, before.session_group) != (settings.quality, settings.session_group):
             self.end(CHANGED)
             return
-        order = before.delivery_order, before.order_options
-        if order != (settings.delivery_order, settings.order_options):
-            self.queue.set_order(_order_of(settings), now_us)
+        if before.ordering != settings.ordering:
+            self.queue.set_order(order_settings(*settings.ordering), now_us)
         if self.reliable and not self._has_own_window:
             self.queue.window = settings.window_events
         self.messages.append({"op": "changed", "session": self.name, **self.described})
@@ -133,8 +130,6 @@ class ConnectedSession:
         self, form: FrameFormat[T], now_us: int, size: BatchLimits = DEFAULT_LIMITS
     ) -> list[T]:
         """Return the next frames of events, within the batch limits and the window."""
-        if self.member is not None:
-            return self.member.next_frames(form, size)
         frames: list[T] = []
         written = 0
         until_s = monotonic() + limits.TIME_SLICE_S
@@ -195,10 +190,6 @@ class ConnectedSession:
         if at_us is not None and at_us > now_us:
             wait_s = (at_us - now_us) / 1_000_000
             self._timer = asyncio.get_running_loop().call_later(wait_s, self.waker.set)
-
-
-def _order_of(settings: SessionSettings) -> OrderSettings:
-    return order_settings(settings.delivery_order, settings.order_options)
 
 
 class SessionStreamState(ListenerState):

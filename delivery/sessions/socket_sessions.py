@@ -71,7 +71,10 @@ class SocketSessions:
             case Disconnect():
                 await self.disconnect(message.session)
             case Credit():
-                self._find(message.session).set_window(message.events)
+                session = self._find(message.session)
+                session.set_window(message.events)
+                if session.member is not None:
+                    session.member.set_window(message.events)
 
     async def connect(self, name: str) -> None:
         """Connect a session, send `connected`, and start its streams.
@@ -234,7 +237,10 @@ class SocketSessions:
             await self._say(*messages)
         if socket.changed() or self._sessions.get(session.name) is not session:
             return True
-        frames = session.next_frames(socket.form, self._services.clock.now_us())
+        if session.member is not None:
+            frames = session.member.next_frames(socket.form)
+        else:
+            frames = session.next_frames(socket.form, self._services.clock.now_us())
         if session.positions_due():
             self._delivery.note_changed(session)
         if not frames:
