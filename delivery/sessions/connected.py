@@ -23,12 +23,14 @@ from delivery.listening.request import ListenRequest
 from delivery.listening.restricted import is_restricted
 from delivery.listening.services import ListenerServices
 from delivery.ordering.held import HeldEvent
-from delivery.ordering.options import OrderSettings, order_settings
+from delivery.ordering.options import order_settings
 from delivery.ordering.queue import DeliveryQueue
 from delivery.sessions.attachments import PositionToSave, SessionPosition, SessionSettings
 from delivery.sessions.errors import SessionNotConnected
 from delivery.sessions.matchers import SessionMatcher, SharedMatchers
+from delivery.sessions.sharing_member import SharingMember
 from eventhub.access.principal import Principal
+from eventhub.access.sessions import GROUP
 from eventhub.base import limits
 from eventhub.base.errors import Gone, SegmentMismatch
 from eventhub.eventlog.read import Start
@@ -53,9 +55,10 @@ class ConnectedSession:
         self.end_reason = ""  # why the connection must end it; CHANGED: and connect again
         self.messages: list[dict[str, Any]] = []  # to send before the next events
         self.acks: list[dict[str, Any]] = []  # answers to send when the positions are saved
+        self.member: SharingMember | None = None  # of a group that shares: events come from there
         self.reliable = settings.reliable  # for as long as it is connected
         window = settings.window_events if self.reliable else _UNLIMITED
-        self.queue = DeliveryQueue(_order_of(settings), window)
+        self.queue = DeliveryQueue(order_settings(*settings.ordering), window)
         self._acknowledges = self.reliable  # else an event counts as delivered when it is sent
         self._has_own_window = False  # set for this connection
         self._timer: asyncio.TimerHandle | None = None
@@ -79,9 +82,9 @@ class ConnectedSession:
     @property
     def owners(self) -> list[SessionOwner]:
         """The owners of its registrations: itself, and its group."""
-        group = self.settings.session_group
-        own = SessionOwner(self.settings.id)
-        return [own] if group is None else [own, SessionOwner(None, group)]
+        group, own = self.settings.session_group, SessionOwner(self.settings.id)
+        shared = [] if group is None else [SessionOwner(None, group)]
+        return shared if self.settings.kind == GROUP else [own, *shared]
 
     def set_window(self, events: int) -> None:
         """Set the window of this connection; a best-effort session acknowledges from now on."""
@@ -97,9 +100,8 @@ class ConnectedSession:
         if (before.quality, before.session_group) != (settings.quality, settings.session_group):
             self.end(CHANGED)
             return
-        order = before.delivery_order, before.order_options
-        if order != (settings.delivery_order, settings.order_options):
-            self.queue.set_order(_order_of(settings), now_us)
+        if before.ordering != settings.ordering:
+            self.queue.set_order(order_settings(*settings.ordering), now_us)
         if self.reliable and not self._has_own_window:
             self.queue.window = settings.window_events
         self.messages.append({"op": "changed", "session": self.name, **self.described})
@@ -188,10 +190,6 @@ class ConnectedSession:
         if at_us is not None and at_us > now_us:
             wait_s = (at_us - now_us) / 1_000_000
             self._timer = asyncio.get_running_loop().call_later(wait_s, self.waker.set)
-
-
-def _order_of(settings: SessionSettings) -> OrderSettings:
-    return order_settings(settings.delivery_order, settings.order_options)
 
 
 class SessionStreamState(ListenerState):

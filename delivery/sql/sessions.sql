@@ -15,8 +15,10 @@ UPDATE sessions SET attachment = %(attachment)s, attached_process = %(process)s,
 RETURNING id
 
 -- name: end_claims
--- Delete the claims of a session, as a connection begins that serves it without them.
-WITH ended AS (
+-- Delete the claims of a session, as a connection begins that serves it without them. Events of its group that it has come again.
+WITH given_back AS (
+    UPDATE session_claims SET claimed_until = now() WHERE holder_id = %(session_id)s AND session_id <> %(session_id)s
+), ended AS (
     DELETE FROM session_claims WHERE session_id = %(session_id)s
 )
 UPDATE session_cursors SET claimed_segment = NULL, claimed_sequence = NULL

@@ -425,6 +425,10 @@ PULL_VISIBILITY_S_DEFAULT = 30.0  # as queues elsewhere: SQS, JetStream
 PULL_VISIBILITY_S_MIN = 1.0  # shorter than an answer may take, an event would be given to two
 PULL_VISIBILITY_S_MAX = 12 * 3600.0  # likewise SQS's; a claim retains its event
 PULL_CHECK_S = 1.0  # until a waiting pull notices what another process has given back
+# events that wait for others of their key while those of other keys go; read again by each pull
+PULL_KEYED_OFFERS_MAX = 1_000
+SHARED_CLAIM_S = 10.0  # a connected member has events so long, until its process renews that ...
+SHARED_RETAIN_S = 3.0  # ... and another member gets them when the process was killed
 PULL_SOURCE_IDLE_S = 30.0  # without a pull, until what was read of a session is dropped
 PULL_SOURCES_MAX = 1_000  # pulled sessions of one process, by key; each has readers and a queue
 PULL_CONNECTIONS_MAX = 4  # database connections of one process; a pull holds one for some ms
