@@ -51,6 +51,7 @@ from delivery.sessions.delivery import delivering_sessions  # noqa: E402
 from delivery.sessions.pull_operations import pull_routes  # noqa: E402
 from delivery.sessions.pull_sources import pulled_sessions  # noqa: E402
 from delivery.sessions.route_table import session_routes  # noqa: E402
+from delivery.sessions.socket_sessions import SessionServices  # noqa: E402
 from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
 from registrations.bulk.operations import BULK_ROUTES  # noqa: E402
 from registrations.explain.operations import EXPLAIN_ROUTES  # noqa: E402
@@ -122,7 +123,9 @@ class AsgiApplication:
         )
         emits = _emits()
         emit_services = EmitServices(hub.log, hub.authorizer, hub.types)
-        sockets = SocketServices(services, sessions, SocketEmits(emit_services, emits))
+        sockets = SocketServices(
+            services, SessionServices(sessions, pulls), SocketEmits(emit_services, emits)
+        )
         route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, emits)
         http = with_traces(Router(_django, routes, route_services), hub.tracer)
         self._http = _begun(_with_cors(http, hub), hub)

@@ -3,7 +3,8 @@ position is changed in the database, and the process whose connection serves the
 notified. SQL module.
 
 A connection saves its own positions only while it knows every acknowledgement that was stored here
-(delivery.py), so that neither undoes the other.
+(delivery.py), so that neither undoes the other. What is acknowledged is claimed no more (claims.py);
+a member of a group that shares acknowledges what it has claimed, and nothing else.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 import orjson
 
+from delivery.sessions import claims
 from delivery.sessions.attachments import SQL, SessionPosition, SessionSettings, required
 from delivery.sessions.errors import (
     AcknowledgementsFull,
@@ -46,11 +48,7 @@ class AcknowledgedSession(NamedTuple):
 class _PositionAndHead(NamedTuple):
     position: SessionPosition
     head: int
-
-
-class _StoredCursor(NamedTuple):
-    stream_id: int
-    cursor: Cursor
+    is_claimed: bool  # whether pulls have claimed events since the last connection
 
 
 async def acknowledge(
@@ -58,29 +56,51 @@ async def acknowledge(
 ) -> AcknowledgedSession:
     """Acknowledge events of a client's session, all or none; the transaction commits before it
     returns. Tell the process that serves the session (`ACKNOWLEDGED` of delivery.py) if something
-    `changed`. The acknowledgements of a best-effort session have no effect.
+    `changed`. The acknowledgements of a best-effort session have no effect, nor has that of a
+    member of a group that shares on events that it has not claimed.
 
     Raises UnknownSession, WrongSessionKind; with the place in the request StreamOfNoRegistration,
     SequenceAhead, SequencesRequired and AcknowledgementsFull.
     """
     async with connection.transaction():
+        found = await claims.find_pulled(connection, client_id, name)
+        if found is not None and found.queue_id is not None:
+            holder = claims.Holder(found.queue_id, required(found.settings, name).id)
+            return await _acknowledge_claims(connection, holder, given)
         values = {"client_id": client_id, "name": name}
         settings = required(await fetch_one(connection, SessionSettings, SQL["lock"], values), name)
-        return await acknowledge_in(connection, settings, given)
+        return await _acknowledge(connection, settings, given)
 
 
-async def acknowledge_in(
+async def _acknowledge_claims(
+    connection: Connection, holder: claims.Holder, given: Sequence[Acknowledgement]
+) -> AcknowledgedSession:
+    """Acknowledge what a member has claimed for itself of the events of its group."""
+    await claims.lock(connection, holder)
+    before = await _positions(connection, holder.session_id, given)
+    ended = await claims.acknowledge(
+        connection,
+        holder,
+        [
+            claims.AcknowledgedClaims(
+                before[one.stream].position.stream_id, one.through, one.sequences
+            )
+            for one in given
+        ],
+    )
+    if ended:
+        await claims.advance(connection, holder.session_id, dict.fromkeys(ended))
+    cursors = await _cursors(connection, holder.session_id, given)
+    return AcknowledgedSession(holder.holder_id, cursors, changed=bool(ended))
+
+
+async def _acknowledge(
     connection: Connection, settings: SessionSettings, given: Sequence[Acknowledgement]
 ) -> AcknowledgedSession:
-    """Do the same in the caller's transaction, which has locked the session (`SQL["lock"]`)."""
-    values = {"session_id": settings.id, "streams": [one.stream for one in given]}
-    found = await fetch_all(connection, _PositionAndHead, SQL["positions_and_heads"], values)
-    before = {one.position.stream: one for one in found}
+    """Acknowledge events of a session that is locked."""
+    before = await _positions(connection, settings.id, given)
     after = {stream: one.position for stream, one in before.items()}
     for index, one in enumerate(given):
-        if one.stream not in before:
-            raise StreamOfNoRegistration(field=f"streams.{index}.stream", stream=one.stream)
-        _require_stored(one, before[one.stream].head, index)
         if one.through is not None and settings.delivery_order not in _ASCENDING:
             raise SequencesRequired(
                 field=f"streams.{index}.sequence", order=settings.delivery_order
@@ -89,12 +109,15 @@ async def acknowledge_in(
         if len(after[one.stream].acknowledged) > limits.SESSION_ACKNOWLEDGED_MAX:
             cursor = after[one.stream].cursor.sequence
             raise AcknowledgementsFull(field=f"streams.{index}.sequences", cursor=cursor)
-    cursors = {stream: position.cursor for stream, position in after.items()}
     changed = [each for stream, each in after.items() if each != before[stream].position]
     if not changed or not settings.reliable:
         cursors = {stream: one.position.cursor for stream, one in before.items()}
         return AcknowledgedSession(settings.id, cursors, changed=False)
-    cursors |= await _store(connection, settings.id, changed)
+    await _store(connection, settings.id, changed)
+    claimed = [one.stream_id for one in changed if before[one.stream].is_claimed]
+    if claimed:
+        await claims.advance(connection, settings.id, dict.fromkeys(claimed))
+    cursors = await _cursors(connection, settings.id, given)
     return AcknowledgedSession(settings.id, cursors, changed=True)
 
 
@@ -115,6 +138,28 @@ def settled(position: SessionPosition, given: Acknowledgement) -> SessionPositio
     )
 
 
+async def _positions(
+    connection: Connection, session_id: int, given: Sequence[Acknowledgement]
+) -> dict[str, _PositionAndHead]:
+    """Return the positions of a session by stream. Raises StreamOfNoRegistration, SequenceAhead."""
+    values = {"session_id": session_id, "streams": [one.stream for one in given]}
+    rows = await fetch_all(connection, _PositionAndHead, SQL["positions_and_heads"], values)
+    found = {one.position.stream: one for one in rows}
+    for index, one in enumerate(given):
+        if one.stream not in found:
+            raise StreamOfNoRegistration(field=f"streams.{index}.stream", stream=one.stream)
+        _require_stored(one, found[one.stream].head, index)
+    return found
+
+
+async def _cursors(
+    connection: Connection, session_id: int, given: Sequence[Acknowledgement]
+) -> dict[str, Cursor]:
+    """Return the stored cursors of a session by stream."""
+    found = await _positions(connection, session_id, given)
+    return {stream: one.position.cursor for stream, one in found.items()}
+
+
 def _require_stored(given: Acknowledgement, head: int, index: int) -> None:
     """Raise SequenceAhead at the place of a sequence that no event has yet."""
     if given.through is not None and given.through > head:
@@ -126,7 +171,7 @@ def _require_stored(given: Acknowledgement, head: int, index: int) -> None:
 
 async def _store(
     connection: Connection, session_id: int, changed: Sequence[SessionPosition]
-) -> dict[str, Cursor]:
+) -> None:
     rows = [
         {
             "stream_id": one.stream_id,
@@ -136,6 +181,4 @@ async def _store(
         for one in changed
     ]
     values = {"session_id": session_id, "positions": orjson.dumps(rows).decode()}
-    stored = await fetch_all(connection, _StoredCursor, SQL["settle"], values)
-    cursors = {one.stream_id: one.cursor for one in stored}
-    return {one.stream: cursors[one.stream_id] for one in changed}
+    await connection.execute(SQL["settle"], values)

@@ -40,6 +40,11 @@ class SessionSettings(NamedTuple):
         """Whether events count until they are acknowledged."""
         return self.quality == "reliable"
 
+    @property
+    def ordering(self) -> tuple[OrderName, dict[str, Any]]:
+        """The order, and its options."""
+        return self.delivery_order, self.order_options
+
 
 class AttachedSettings(NamedTuple):
     """The present settings of a session, and the connection that serves it."""

@@ -26,19 +26,25 @@ SQL = queries.load("delivery/sql/session_claims.sql")
 
 
 class PulledSettings(NamedTuple):
-    """A session, and the connection that serves it; `pulled`: those are pulls."""
+    """A session, and the connection that serves it; `pulled`: those are pulls. `queue_id`: the
+    session that has the position of its group, if the group shares, and by which key it does.
+    """
 
     settings: SessionSettings
     attachment: UUID | None
     pulled: bool
+    queue_id: int | None
+    share_by: str
 
 
 class Holder(NamedTuple):
-    """Who events of a session are handed out to, and the attachment that must serve it."""
+    """Who events of a session are handed out to: the session itself, or for the position of a
+    group a member; and the attachment that must serve the holder. None: it does not matter which.
+    """
 
     session_id: int
     holder_id: int
-    attachment: UUID
+    attachment: UUID | None = None
 
 
 class ClaimTerms(NamedTuple):
@@ -115,6 +121,11 @@ class _SessionStream(NamedTuple):
     name: str
 
 
+class _LockedSession(NamedTuple):
+    id: int
+    attachment: UUID | None
+
+
 class _EndedClaims(NamedTuple):
     stream_id: int
     events: int
@@ -146,10 +157,18 @@ async def changing(connection: Connection, holder: Holder) -> AsyncIterator[None
     serves it meanwhile, or it was deleted.
     """
     async with connection.transaction():
-        values = {"session_id": holder.session_id}
-        if await fetch_value(connection, SQL["lock"], values) != holder.attachment:
+        found = await lock(connection, holder)
+        if holder.session_id not in found or found.get(holder.holder_id) != holder.attachment:
             raise SessionReplaced(field="session")
         yield
+
+
+async def lock(connection: Connection, holder: Holder) -> dict[int, UUID | None]:
+    """Lock a session and its holder until the end of the transaction; return the attachments of
+    those that were not deleted.
+    """
+    locked = await fetch_all(connection, _LockedSession, SQL["lock"], _of(holder))
+    return {one.id: one.attachment for one in locked}
 
 
 async def acknowledge(
@@ -166,6 +185,16 @@ async def extend(connection: Connection, holder: Holder, given: Sequence[Extende
     """Change until when the holder has events; return how many."""
     values = {**_of(holder), "extended": orjson.dumps([one._asdict() for one in given]).decode()}
     return int(await fetch_value(connection, SQL["extend"], values))
+
+
+async def retain(connection: Connection, holder: Holder, visibility_s: float) -> None:
+    """Let the holder have everything that it has for so many seconds from now."""
+    await connection.execute(SQL["retain"], {**_of(holder), "visibility_s": visibility_s})
+
+
+async def give_back(connection: Connection, holder: Holder) -> None:
+    """Give back everything that the holder has."""
+    await connection.execute(SQL["give_back"], _of(holder))
 
 
 async def renew(connection: Connection, holder: Holder, terms: ClaimTerms) -> list[RenewedClaim]:

@@ -12,10 +12,12 @@ from uuid import UUID, uuid4
 
 from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits
 from delivery.listening.frames import FrameFormat, T
-from delivery.ordering.options import OrderSettings, order_settings
+from delivery.ordering.options import order_settings
 from delivery.ordering.queue import DeliveryQueue
 from delivery.sessions.attachments import PositionToSave, SessionPosition, SessionSettings
 from delivery.sessions.errors import SessionNotConnected
+from delivery.sessions.sharing_member import SharingMember
+from eventhub.access.sessions import GROUP
 from eventhub.base import limits
 from registrations.catalog import SessionOwner
 
@@ -37,9 +39,10 @@ class ConnectedSession:
         self.end_reason = ""  # why the connection must end it; CHANGED: and connect again
         self.messages: list[dict[str, Any]] = []  # to send before the next events
         self.acks: list[dict[str, Any]] = []  # answers to send when the positions are saved
+        self.member: SharingMember | None = None  # of a group that shares: events come from there
         self.reliable = settings.reliable  # for as long as it is connected
         window = settings.window_events if self.reliable else _UNLIMITED
-        self.queue = DeliveryQueue(_order_of(settings), window)
+        self.queue = DeliveryQueue(order_settings(*settings.ordering), window)
         self._acknowledges = self.reliable  # else an event counts as delivered when it is sent
         self._has_own_window = False  # set for this connection
         self._timer: asyncio.TimerHandle | None = None
@@ -63,9 +66,9 @@ class ConnectedSession:
     @property
     def owners(self) -> list[SessionOwner]:
         """The owners of its registrations: itself, and its group."""
-        group = self.settings.session_group
-        own = SessionOwner(self.settings.id)
-        return [own] if group is None else [own, SessionOwner(None, group)]
+        group, own = self.settings.session_group, SessionOwner(self.settings.id)
+        shared = [] if group is None else [SessionOwner(None, group)]
+        return shared if self.settings.kind == GROUP else [own, *shared]
 
     def set_window(self, events: int) -> None:
         """Set the window of this connection; a best-effort session acknowledges from now on."""
@@ -81,9 +84,8 @@ class ConnectedSession:
         if (before.quality, before.session_group) != (settings.quality, settings.session_group):
             self.end(CHANGED)
             return
-        order = before.delivery_order, before.order_options
-        if order != (settings.delivery_order, settings.order_options):
-            self.queue.set_order(_order_of(settings), now_us)
+        if before.ordering != settings.ordering:
+            self.queue.set_order(order_settings(*settings.ordering), now_us)
         if self.reliable and not self._has_own_window:
             self.queue.window = settings.window_events
         self.messages.append({"op": "changed", "session": self.name, **self.described})
@@ -190,7 +192,3 @@ class ConnectedSession:
         if at_us is not None and at_us > now_us:
             wait_s = (at_us - now_us) / 1_000_000
             self._timer = asyncio.get_running_loop().call_later(wait_s, self.waker.set)
-
-
-def _order_of(settings: SessionSettings) -> OrderSettings:
-    return order_settings(settings.delivery_order, settings.order_options)

@@ -193,9 +193,14 @@ class SessionDelivery:
                 self._some_acknowledged.set()
 
     def _note_acknowledged(self, session_id: int) -> None:
-        if session_id in self._connected:
-            self._acknowledged.add(session_id)
-            self._some_acknowledged.set()
+        session = self._connected.get(session_id)
+        if session is None:
+            return
+        if session.member is not None:
+            session.member.wake()
+            return
+        self._acknowledged.add(session_id)
+        self._some_acknowledged.set()
 
     async def _save(self, changed: set[ConnectedSession]) -> None:
         """Save the positions of sessions, then have those answered that wait for it. Raises

@@ -23,8 +23,8 @@ from delivery.listening.single_reader import SingleReader
 from delivery.sessions import claims
 from delivery.sessions.claims import AcknowledgedClaims, ExtendedClaims
 from delivery.sessions.pull_request import PullIn, parse_pull
-from delivery.sessions.pull_source import PulledEvent
 from delivery.sessions.pull_sources import Pulling, PullSources
+from delivery.sessions.pulled_events import PulledEvent
 from eventhub.access.names import valid_name
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from time import monotonic
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from psycopg_pool import AsyncConnectionPool
 
-from delivery.listening.frames import EventHeader, FrameFormat, FrameSubject, T
-from delivery.listening.protocol import MatchedRegistrations, refusal
+from delivery.listening.frames import FrameSubject
+from delivery.listening.protocol import refusal
 from delivery.listening.restricted import is_restricted
 from delivery.listening.services import ListenerServices
 from delivery.ordering.held import HeldEvent
@@ -24,6 +23,7 @@ from delivery.sessions.attachments import SessionPosition, SessionSettings
 from delivery.sessions.claims import ClaimCandidate, ClaimTerms, Holder, RenewedClaim
 from delivery.sessions.connected import ConnectedSession
 from delivery.sessions.matchers import SharedMatchers
+from delivery.sessions.pulled_events import MESSAGES, PulledEvent, PulledQueue, SharedWaker
 from delivery.sessions.session_reader import SessionReader, SessionStreamState
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
@@ -35,8 +35,9 @@ from eventhub.base.errors import (
     SegmentMismatch,
 )
 from eventhub.eventlog.read import ReadLimits
-from eventhub.eventlog.stored import Cursor, StoredEvent
+from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql.connections import Connection, reading
+from registrations.endpoints.order_key import lane_number, order_path
 from registrations.feed import CatalogChange
 
 _UNLIMITED = 1 << 62  # the window counts claims, not what the queue gave
@@ -50,72 +51,14 @@ class PullServices(NamedTuple):
     pool: AsyncConnectionPool[Connection]
 
 
-class PulledEvent(NamedTuple):
-    """An event that was handed out to a pull."""
-
-    reader: SessionReader
-    stored: StoredEvent
-    matched: MatchedRegistrations
-    attempt: int
-    disorder: str = ""
-
-    def frame(self, services: ListenerServices, form: FrameFormat[T]) -> T:
-        """Return its frame, which names its stream and the attempt."""
-        reader, stored, attempt = self.reader, self.stored, self.attempt
-        types = services.types.evolved(reader.info.zone_id)
-        subject = FrameSubject(stream=reader.info.name).json
-        if self.disorder:
-            subject = f'{subject}"out_of_order":"{self.disorder}",'
-        new = attempt == 1 and stored.sequence > reader.state.started_head
-        header = EventHeader(
-            subject,
-            0,
-            "live" if new else "recovery",
-            self.matched.ids,
-            types.newest_for(stored.event) if types else "",
-            variables=self.matched.variables,
-            attempt=attempt,
-        )
-        return form.event(header, reader.shaped(stored, self.matched))
-
-
-class SharedWaker(asyncio.Event):
-    """Wakes all pulls that wait for events of one session."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waiting: set[asyncio.Event] = set()
-
-    def set(self) -> None:
-        super().set()
-        for each in self.waiting:
-            each.set()
-
-
-class _MessageFields:
-    """A frame format of messages alone, as they are."""
-
-    def event(self, header: EventHeader, stored: StoredEvent) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def state(self, subject: str, key: str, stored: StoredEvent) -> dict[str, Any]:
-        raise NotImplementedError
-
-    def message(self, fields: dict[str, Any]) -> dict[str, Any]:
-        return fields
-
-
-_MESSAGES = _MessageFields()
-
-
 class PullSource:
     """The pulls of one session by one key in one process. Create it with `open`; `close` it."""
 
-    def __init__(self, services: PullServices, settings: SessionSettings, attachment: UUID) -> None:
+    def __init__(self, services: PullServices, queue: PulledQueue) -> None:
         self.waker = SharedWaker()
-        self.session = ConnectedSession(
-            settings._replace(quality="reliable"), attachment, self.waker
-        )
+        settings = queue.settings._replace(quality="reliable")
+        self.session = ConnectedSession(settings, queue.attachment, self.waker)
+        self._path = order_path(queue.share_by) if queue.share_by else None
         self.session.queue.window = _UNLIMITED
         self.messages: list[dict[str, Any]] = []  # for the next answer
         self.refused: dict[str, dict[str, Any]] = {}  # by stream: why it is not read
@@ -132,14 +75,10 @@ class PullSource:
 
     @classmethod
     async def open(
-        cls,
-        services: PullServices,
-        principal: Principal,
-        settings: SessionSettings,
-        attachment: UUID,
+        cls, services: PullServices, principal: Principal, queue: PulledQueue
     ) -> "PullSource":
         """Start to read the streams of a session. Raises DatabaseUnavailable, LimitReached."""
-        source = cls(services, settings, attachment)
+        source = cls(services, queue)
         source._principal = principal
         for owner in source.session.owners:
             subscription = services.listening.feed.owner_subscription(owner, source._note)
@@ -192,20 +131,25 @@ class PullSource:
             except EventHubError as error:
                 await self._refuse(reader, error)
 
-    async def take(self, holder: Holder, events: int, visibility_s: float) -> list[PulledEvent]:
+    async def take(
+        self, holder: Holder, events: int, visibility_s: float, window: int | None = None
+    ) -> list[PulledEvent]:
         """Claim the next events, at most so many, for some seconds: those whose time is over
-        first, then new ones in the session's order. None if there are none at the moment.
+        first, then new ones in the session's order. None if there are none at the moment. `window`:
+        what the holder may have, instead of the session's setting.
 
         Raises SessionReplaced, SessionDisconnected, UnknownSession, DatabaseUnavailable.
         """
         async with self._taking:
             if self.session.may_have_new_streams:
                 await self._add_streams()
-            await self._read(events)
+            await self._read(self._requested(events))
             async with reading(self._services.pool) as connection:
                 state = await claims.due(connection, holder)
             self.due_s = state.due_s
             is_due = state.due_s is not None and state.due_s <= 0
+            if window is not None:
+                state = state._replace(window_events=window)
             if state.room <= 0 or not (self._offered or is_due or self._save_due()):
                 return []
             streams = {reader.info.id: reader for reader in self.session.readers.values()}
@@ -259,7 +203,12 @@ class PullSource:
     def _candidate(self, held: HeldEvent) -> ClaimCandidate:
         stored = held.stored
         stream_id = self.session.readers[held.stream].info.id
-        return ClaimCandidate(stream_id, stored.segment, stored.sequence, None)
+        key = None if self._path is None else lane_number(stream_id, held.event, self._path)
+        return ClaimCandidate(stream_id, stored.segment, stored.sequence, key)
+
+    def _requested(self, events: int) -> int:
+        """Return how many events to offer: by key many, because some may wait for their key."""
+        return events if self._path is None else limits.PULL_KEYED_OFFERS_MAX
 
     def _save_due(self) -> bool:
         """Return whether positions that advanced without events should be saved."""
@@ -296,7 +245,7 @@ class PullSource:
             try:
                 if await reader.fill():
                     busy = True
-                    await self._report(reader, reader.next_frames(_MESSAGES))
+                    await self._report(reader, reader.next_frames(MESSAGES))
             except DatabaseUnavailable:
                 raise
             except EventHubError as error:
@@ -336,6 +285,7 @@ class PullSource:
     async def _add_stream(self, position: SessionPosition) -> None:
         services, session = self._services, self.session
         state = SessionStreamState(session, services.matchers, position)
+        state.subject = FrameSubject(stream=position.stream)
         try:
             reader = await SessionReader.start(
                 services.listening, self._principal, state, position.cursor
@@ -348,7 +298,7 @@ class PullSource:
         else:
             reader.mark_started()
             reader.watch(self.waker)
-            await self._report(reader, reader.notices(_MESSAGES))
+            await self._report(reader, reader.notices(MESSAGES))
         session.known_streams.add(position.stream_id)
 
     def _note(self, change: CatalogChange | None) -> None:

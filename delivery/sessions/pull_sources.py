@@ -18,9 +18,10 @@ from delivery.sessions.claims import Holder
 from delivery.sessions.delivery import SessionDelivery, required_consumer
 from delivery.sessions.errors import SessionNotReliable
 from delivery.sessions.pull_source import PullServices, PullSource
+from delivery.sessions.pulled_events import PulledQueue
 from eventhub.access.grants import Grant
 from eventhub.access.principal import Principal
-from eventhub.access.sessions import UnknownSession
+from eventhub.access.sessions import GROUP, UnknownSession
 from eventhub.base import limits
 from eventhub.base.errors import Overloaded
 from eventhub.base.event_loop import run_forever
@@ -28,7 +29,7 @@ from eventhub.postgresql.connections import reading, reading_pool
 
 
 class _SourceKey(NamedTuple):
-    """A session, and the rights of the pulls that share a source."""
+    """A session, or that of a group that shares, and the rights of the pulls of one source."""
 
     session_id: int
     key_id: int
@@ -59,15 +60,33 @@ class PullSources:
         Raises UnknownSession, WrongSessionKind, SessionDisconnected, SessionNotReliable,
         Overloaded, LimitReached, DatabaseUnavailable.
         """
-        source, holder = await self._source(principal, name)
-        source.users += 1
+        pulling = await self._pulling(principal, name)
+        pulling.source.users += 1
         try:
-            yield Pulling(source, holder)
+            yield pulling
         finally:
-            source.users -= 1
-            source.used_s = monotonic()
-            if source.broken:
-                await self._forget(source)
+            await self.leave(pulling)
+
+    async def joining(self, principal: Principal, name: str, attachment: UUID) -> Pulling | None:
+        """Return what a connection that is attached to the client's session of that name uses until
+        it calls `leave`; None if the session is not in a group that shares. Raises what `pulling`
+        raises.
+        """
+        async with reading(self.services.pool) as connection:
+            found = await claims.find_pulled(connection, principal.client_id, name)
+        if found is None or found.queue_id is None:
+            return None
+        pulling = await self._open(principal, found, attachment)
+        pulling.source.users += 1
+        return pulling
+
+    async def leave(self, pulling: Pulling) -> None:
+        """Use a source no more."""
+        source = pulling.source
+        source.users -= 1
+        source.used_s = monotonic()
+        if source.broken:
+            await self._forget(source)
 
     async def run(self) -> None:
         """Close the sources that nobody uses, until cancelled."""
@@ -83,35 +102,53 @@ class PullSources:
             source.users = 0
             await self._forget(source)
 
-    async def _source(self, principal: Principal, name: str) -> tuple[PullSource, Holder]:
+    async def _pulling(self, principal: Principal, name: str) -> Pulling:
+        """Attach pulls to a session, and return its source."""
         async with reading(self.services.pool) as connection:
             found = await claims.find_pulled(connection, principal.client_id, name)
-            settings = required_consumer(None if found is None else found.settings, name)
+            if found is None:
+                raise UnknownSession(field="session")
+            settings = required_consumer(found.settings, name)
             if not settings.reliable:
                 raise SessionNotReliable(field="session")
-            attachment = None if found is None else found.attachment
-            if found is None or not found.pulled:
+            attachment = found.attachment
+            if not found.pulled:
                 attachment = await claims.attach_pulls(connection, settings.id, uuid4())
+                if found.queue_id is not None:
+                    await claims.attach_pulls(connection, found.queue_id, uuid4())
         if attachment is None:
             raise UnknownSession(field="session")
         self._delivery.replace(settings.id, attachment)
+        return await self._open(principal, found, attachment)
+
+    async def _open(
+        self, principal: Principal, found: claims.PulledSettings, attachment: UUID
+    ) -> Pulling:
+        """Return the source of a session, or of its group if that shares, which is opened unless it
+        is open.
+        """
+        settings = found.settings
+        holder = Holder(found.queue_id or settings.id, settings.id, attachment)
+        if found.queue_id is not None:
+            settings = settings._replace(id=found.queue_id, name="", kind=GROUP)
         key = _SourceKey(settings.id, principal.key_id, principal.narrowed)
         async with self._opening.setdefault(key, asyncio.Lock()):
             source = self._sources.get(key)
-            if source is not None and not self._is_current(source, attachment):
-                await self._forget(source)
-                source = None
-            if source is not None and not source.change(settings):
+            if source is not None and not (
+                self._is_current(source, attachment) and source.change(settings)
+            ):
                 await self._forget(source)
                 source = None
             if source is None:
                 await self._make_room()
-                source = await PullSource.open(self.services, principal, settings, attachment)
+                queue = PulledQueue(settings, attachment, found.share_by)
+                source = await PullSource.open(self.services, principal, queue)
                 self._sources[key] = source
-        return source, Holder(settings.id, settings.id, attachment)
+        return Pulling(source, holder)
 
     def _is_current(self, source: PullSource, attachment: UUID) -> bool:
-        return not source.broken and source.session.attachment == attachment
+        is_group = source.settings.kind == GROUP  # which has no claims of connections
+        return not source.broken and (is_group or source.session.attachment == attachment)
 
     async def _make_room(self) -> None:
         """Close the source that was used longest ago if there are too many. Raises Overloaded if

@@ -4,7 +4,7 @@ the other hot routes. Plain module.
 
 from delivery.sessions import errors as own
 from delivery.sessions.delivery import SessionDelivery
-from delivery.sessions.routes import AcknowledgedJson, AcknowledgeHandler, AcknowledgementsIn
+from delivery.sessions.acknowledgement_route import AcknowledgedJson, AcknowledgeHandler, AcknowledgementsIn
 from eventhub.access.sessions import UnknownSession, WrongSessionKind
 from eventhub.base import errors
 from eventhub.event.inbound import JSON

@@ -4,6 +4,7 @@ of the session, or of its group, into the session's queue. Plain module.
 Concurrency contract: one event loop, one user at a time.
 """
 
+import asyncio
 from collections.abc import Iterable
 from time import monotonic
 
@@ -90,9 +91,14 @@ class SessionReader(StreamListener):
             queue, name = self.session.queue, self.info.name
             queue.acknowledge_elsewhere(name, position.cursor, position.acknowledged)
 
+    def watch(self, waker: asyncio.Event) -> None:
+        """Have the waker set when the stream has new events that the session may match."""
+        self._waker = self._matcher.route.waker = waker
+
     def due(self) -> bool:
         """Return whether events can be put into the queue, or messages wait."""
-        if not (self.session.queue.wants_events or self._notices):
+        idle = self._at == len(self._page) and self._matcher.follower.idle
+        if not self._notices and (idle or not self.session.queue.wants_events):
             return False
         return super().due()
 
@@ -168,6 +174,10 @@ class SessionReader(StreamListener):
             await self._follow_current(error)
         self._add_to_queue(self._acknowledged)
 
+    async def _follow(self, start: Start) -> None:
+        await super()._follow(start)
+        self._follower = self._matcher.follow(self._follower, self.session.queue)
+
     async def _record(self, principal: Principal) -> None:
         """Record nothing: the session's positions are its record."""
 
@@ -234,6 +244,4 @@ class SessionReader(StreamListener):
 
     def _has_more(self) -> bool:
         """Return whether more of the stream is stored than was put into the queue."""
-        if self._at < len(self._page) or not self._follower.live:
-            return True
-        return bool(self._follower.next_in_ring(1))
+        return self._at < len(self._page) or self._matcher.follower.has_more()

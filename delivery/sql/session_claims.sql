@@ -1,14 +1,17 @@
--- Claims: events of a session that were handed out to a holder and are not acknowledged. The row of the session is locked by `lock`
+-- Claims: events of a session that were handed out to a holder and are not acknowledged. The holder is the session itself or, for the
+-- session that has the position of a group, a member. The row of the session is locked by `lock`
 -- first, so that one transaction at a time changes its claims and positions. Times are those of the database.
 
 -- name: find
 -- A session by name, as delivery/sql/sessions.sql has it, and the connection that serves it: `pulled`, if it is pulled and that was
--- written in the last hour.
+-- written in the last hour. `queue_id`: the session that has the position of its group, if that shares.
 SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,
        COALESCE(g.quality, s.quality) AS quality, COALESCE(g.delivery_order, s.delivery_order) AS delivery_order,
        COALESCE(g.order_options, s.order_options) AS order_options, COALESCE(g.window_events, s.window_events) AS window_events,
-       s.attachment, COALESCE(s.attached_process = 'pull' AND s.attached_at > now() - interval '1 hour', false) AS pulled
+       s.attachment, COALESCE(s.attached_process = 'pull' AND s.attached_at > now() - interval '1 hour', false) AS pulled,
+       q.id AS queue_id, COALESCE(g.share_by, '') AS share_by
   FROM sessions s LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
+  LEFT JOIN sessions q ON q.group_id = g.id AND q.kind = 'group' AND q.deleted_at IS NULL
  WHERE s.client_id = %(client_id)s AND s.name = %(name)s AND s.deleted_at IS NULL
 
 -- name: attach
@@ -20,8 +23,10 @@ UPDATE sessions
 RETURNING attachment
 
 -- name: lock
--- Lock a session until the commit; return the connection that serves it.
-SELECT attachment FROM sessions WHERE id = %(session_id)s AND deleted_at IS NULL FOR NO KEY UPDATE
+-- Lock a session, and the holder if it is another one, until the commit. Returns the connection that serves each.
+SELECT id, attachment FROM sessions
+ WHERE id IN (%(session_id)s, %(holder_id)s) AND deleted_at IS NULL
+ ORDER BY id FOR NO KEY UPDATE
 
 -- name: acknowledge
 -- End the claims of a holder: those up to a sequence, and single ones. Returns the streams and how many ended in each.
@@ -53,6 +58,16 @@ WITH given AS MATERIALIZED (
     RETURNING 1
 )
 SELECT count(*) FROM changed
+
+-- name: retain
+-- Let a holder have what it has for so many seconds more.
+UPDATE session_claims SET claimed_until = statement_timestamp() + make_interval(secs => %(visibility_s)s::float8)
+ WHERE session_id = %(session_id)s AND holder_id = %(holder_id)s AND claimed_until > statement_timestamp()
+
+-- name: give_back
+-- Give back what a holder has.
+UPDATE session_claims SET claimed_until = statement_timestamp()
+ WHERE session_id = %(session_id)s AND holder_id = %(holder_id)s AND claimed_until > statement_timestamp()
 
 -- name: renew
 -- Hand out again the events whose time is over, in the order of their first time, while the holder has room. Those of a key that
@@ -156,8 +171,8 @@ SELECT s.attachment, s.disconnected OR COALESCE(g.disconnected, false) AS discon
  CROSS JOIN LATERAL (
        SELECT EXTRACT(EPOCH FROM min(c.claimed_until) - statement_timestamp())::float8 AS due_s,
               count(*) FILTER (WHERE c.holder_id = %(holder_id)s AND c.claimed_until > statement_timestamp()) AS held
-         FROM session_claims c WHERE c.session_id = s.id) c
- WHERE s.id = %(session_id)s AND s.deleted_at IS NULL
+         FROM session_claims c WHERE c.session_id = %(session_id)s) c
+ WHERE s.id = %(holder_id)s AND s.deleted_at IS NULL
 
 -- name: positions
 -- Where to read the streams of a session on: after what is claimed or settled already, and the acknowledged events above that.

@@ -24,8 +24,10 @@ UPDATE sessions SET attachment = %(attachment)s, attached_process = %(process)s,
 RETURNING acknowledgements
 
 -- name: end_claims
--- Delete the claims of a session, as a connection begins that serves it without them.
-WITH ended AS (
+-- Delete the claims of a session, as a connection begins that serves it without them. Events of its group that it has come again.
+WITH given_back AS (
+    UPDATE session_claims SET claimed_until = now() WHERE holder_id = %(session_id)s AND session_id <> %(session_id)s
+), ended AS (
     DELETE FROM session_claims WHERE session_id = %(session_id)s
 )
 UPDATE session_cursors SET claimed_segment = NULL, claimed_sequence = NULL
@@ -47,7 +49,8 @@ SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.
 
 -- name: positions_and_heads
 -- The positions of a session in some streams, each with the last sequence of the stream.
-SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.acknowledged, h.sequence AS head
+SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.acknowledged, h.sequence AS head,
+       c.claimed_sequence IS NOT NULL AS is_claimed
   FROM session_cursors c
   JOIN streams t ON t.id = c.stream_id AND t.deleted_at IS NULL
   JOIN heads h ON h.stream_id = t.id
@@ -55,8 +58,7 @@ SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.
 
 -- name: settle
 -- Stores acknowledged positions (JSON) of a session that is locked, and counts that for the connection that serves it. Claims of
--- pulls on these events end. Of segments that have the same sequences, because some were lost, the last one counts. Returns the
--- cursors.
+-- pulls on these events end. Of segments that have the same sequences, because some were lost, the last one counts.
 WITH given AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%(positions)s::jsonb)
         AS g (stream_id bigint, sequence bigint, acknowledged bigint[])
@@ -75,7 +77,6 @@ UPDATE session_cursors c
        sequence = g.sequence, acknowledged = g.acknowledged, saved_at = now()
   FROM given g
  WHERE c.session_id = %(session_id)s AND c.stream_id = g.stream_id
-RETURNING c.stream_id, c.segment::text AS segment, c.sequence
 
 -- name: check
 -- The settings, as `find` returns them, of sessions that are still attached to these connections.

@@ -14,6 +14,7 @@ from eventhub.base.errors import Conflict, EventHubError, Forbidden, NotFound
 
 HEADER = "EventHub-Session"
 ADMIN, SUPPLIER, CONSUMER = "admin", "supplier", "consumer"
+GROUP = "group"  # of the session that has the position of a group that shares; no caller has it
 _KINDS = {"emit": SUPPLIER, "listen": CONSUMER}  # the kind of session that an action needs
 
 # Rows are SessionRow; parameters: client, name.

@@ -41,6 +41,12 @@ class Kind(models.TextChoices):
     ADMIN = "admin"
     SUPPLIER = "supplier"
     CONSUMER = "consumer"
+    GROUP = "group"  # of a session group that shares: it has the position, and no client uses it
+
+    @classmethod
+    def of_clients(cls) -> list[str]:
+        """Return the kinds that clients create."""
+        return [kind for kind in cls.values if kind != cls.GROUP]
 
 
 class Quality(models.TextChoices):
@@ -61,6 +67,13 @@ class DeliveryOrder(models.TextChoices):
     TYPE = "type"
     TIMESTAMP = "timestamp"
     CAUSAL = "causal"
+
+
+class Sharing(models.TextChoices):
+    """Which members of a session group get an event."""
+
+    EVERY = "every"
+    ONE = "one"
 
 
 class DeliverySettings(models.Model):
@@ -92,12 +105,23 @@ class DeliverySettings(models.Model):
 
 
 class SessionGroup(DeliverySettings):
-    """Consumer sessions with the same registrations: each member gets every matching event."""
+    """Consumer sessions with the same registrations: each member gets every matching event, or, if
+    they share, one of them does. Of a group that shares a session of kind `group` is a member.
+    """
 
     id = models.BigAutoField(primary_key=True)
     zone = Reference(Zone)
     client = Reference(Client, db_comment="the owner")
     name = TextField(db_comment="unique among the zone's live session groups")
+    sharing = TextField(
+        choices=Sharing,
+        db_default=Sharing.EVERY,
+        db_comment="whether every member gets an event, or one; immutable",
+    )
+    share_by = TextField(
+        db_default="",
+        db_comment="path of a key: the events of one go to one member at a time; empty: none",
+    )
     suspended = BooleanField(
         db_default=False, db_comment="the registrations of the group match nothing"
     )
@@ -114,6 +138,7 @@ class SessionGroup(DeliverySettings):
                 fields=["zone", "name"], condition=LIVE, name="session_groups_by_name"
             ),
             CheckConstraint(condition=Q(quality__in=Quality.values), name="session_groups_quality"),
+            CheckConstraint(condition=Q(sharing__in=Sharing.values), name="session_groups_sharing"),
             CheckConstraint(
                 condition=Q(order__in=DeliveryOrder.values), name="session_groups_order"
             ),

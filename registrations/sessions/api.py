@@ -49,7 +49,7 @@ class ManagesSessions(IsAuthenticated):
 
 class SessionFilters(OwnedFilterSet):
     name = NameFilter(help_text="Only those with this name.")
-    kind = WordFilter(Kind.values, help_text="Only those of this kind.")
+    kind = WordFilter(Kind.of_clients(), help_text="Only those of this kind.")
     group = NameFilter(
         field_name="group__name", help_text="Only the members of this session group."
     )

@@ -47,7 +47,8 @@ def _lag() -> Any:
     return Case(When(reliable, then=after), default=Value(None), output_field=BigIntegerField())
 
 
-SESSIONS = Session.objects.select_related("group").annotate(
+CLIENTS_SESSIONS = Session.objects.exclude(kind=Kind.GROUP)
+SESSIONS = CLIENTS_SESSIONS.select_related("group").annotate(
     client_name=F("client__name"),
     group_name=F("group__name"),
     registrations=_registrations("session"),
@@ -58,6 +59,7 @@ SESSION_GROUPS = SessionGroup.objects.annotate(
     sessions=Coalesce(
         Subquery(
             Session.objects.filter(LIVE, group=OuterRef("pk"))
+            .exclude(kind=Kind.GROUP)
             .order_by()
             .values("group")
             .annotate(total=Count("pk"))

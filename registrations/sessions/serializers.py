@@ -16,8 +16,10 @@ from eventhub.sessions.models import (
     Session,
     SessionCursor,
     SessionGroup,
+    Sharing,
 )
 from eventhub.streams.serializers import CursorSerializer
+from registrations.endpoints.delivery_fields import OrderKeyField
 
 _TYPE = re.compile(r"(?:[^\s*]+\.)?\*|[^\s*]+")
 _SUSPENDED = "While it is true, the session emits nothing, and its registrations match nothing."
@@ -25,6 +27,12 @@ _GROUP_SUSPENDED = "While it is true, the group's registrations match nothing."
 _DISCONNECTED = "While it is true, nothing is delivered; matching goes on."
 _QUALITY = "`reliable`: what was not acknowledged is delivered again; `best_effort`: it is lost."
 _ORDER = "The order in which held events are delivered."
+_SHARING = "`every`: each member gets every event; `one`: one member gets it. Immutable."
+_SHARE_BY = (
+    "With `one`: the path of a key, an attribute (`customer.id`) or a field of the envelope"
+    " (`@key`). The events of one key go to one member at a time, in order. Empty: to any."
+    " Immutable."
+)
 _WINDOW = "Events that may be delivered and not acknowledged."
 
 
@@ -122,6 +130,8 @@ class SessionGroupChangeSerializer(Serializer):
 
 class NewSessionGroupSerializer(SessionGroupChangeSerializer):
     name = NameField(help_text="Unique among the zone's session groups.")
+    sharing = OneOfField(choices=Sharing.values, required=False, help_text=_SHARING)
+    share_by = OrderKeyField(required=False, help_text=_SHARE_BY)
     client = NameField(
         required=False, help_text="The client that owns it; by default the key's own client."
     )
@@ -145,7 +155,7 @@ class SessionChangeSerializer(SessionGroupChangeSerializer):
 
 class NewSessionSerializer(SessionChangeSerializer):
     name = NameField(help_text="Unique among the client's sessions.")
-    kind = OneOfField(choices=Kind.values, help_text="What the session is for; immutable.")
+    kind = OneOfField(choices=Kind.of_clients(), help_text="What the session is for; immutable.")
     client = NameField(
         required=False, help_text="The client that owns it; by default the key's own client."
     )
@@ -155,6 +165,8 @@ class SessionGroupSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
     suspended = serializers.BooleanField(help_text=_GROUP_SUSPENDED)
     order_options = OrderOptionsSerializer()
+    sharing = OneOfField(choices=Sharing.values, help_text=_SHARING)
+    share_by = serializers.CharField(help_text=_SHARE_BY)
     sessions = serializers.IntegerField(help_text="Number of member sessions.")
     registrations = serializers.IntegerField(help_text="Number of live registrations.")
 
@@ -162,7 +174,8 @@ class SessionGroupSerializer(ChangedSerializer, AnswerSerializer):
         model = SessionGroup
         fields = (
             *("id", "client", "name", "suspended", "disconnected", "quality", "order"),
-            *("order_options", "window", "sessions", "registrations", "created_at", "changed"),
+            *("order_options", "window", "sharing", "share_by", "sessions", "registrations"),
+            *("created_at", "changed"),
         )
 
 

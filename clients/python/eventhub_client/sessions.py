@@ -15,7 +15,7 @@ import orjson
 from eventhub_client.errors import RETRY, refusal
 from eventhub_client.http import Http, Request
 from eventhub_client.listening import UNREACHABLE, pause_s
-from eventhub_client.transports import open_socket, require_open
+from eventhub_client.transports import messages_of, open_socket
 from eventhub_client.types import Delivered, HubProblem, SessionEnded
 
 PULL_TIMEOUT_S = 30.0  # for the answer to a pull, beyond the time that it waits
@@ -51,6 +51,7 @@ class ConsumerSession:
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._stored: dict[str, asyncio.Future[None]] = {}  # acknowledgements to be stored, by id
         self._ids = 0
+        self._attempt = 0  # since it was connected
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "ConsumerSession":
@@ -145,44 +146,38 @@ class ConsumerSession:
 
     async def _run(self) -> None:
         """Connect until the session ends; hand the reason to the iterator."""
-        attempt = 0
         while True:
+            wait_s = None
             try:
-                if await self._once():
-                    attempt = 0
+                await self._once()
             except UNREACHABLE:
                 pass
             except (HubProblem, SessionEnded) as error:
                 if isinstance(error, SessionEnded) or error.status not in RETRY:
                     self._items.put_nowait(error)
                     return
-            await asyncio.sleep(pause_s(attempt))
-            attempt += 1
+                wait_s = error.retry_after_s
+            await asyncio.sleep(pause_s(self._attempt, wait_s))
+            self._attempt += 1
 
-    async def _once(self) -> bool:
-        """Read one connection until it is lost; return whether the session was connected."""
-        connected = False
+    async def _once(self) -> None:
+        """Read one connection until it is lost."""
         try:
             async with open_socket(self._http) as socket:
                 await socket.send_str(_text({"op": "connect", "session": self.name}))
-                async for message in socket:
-                    if message.type is not aiohttp.WSMsgType.TEXT:
-                        break
-                    found = orjson.loads(message.data)
-                    if found["op"] == "connected":
-                        connected = True
+                async for message in messages_of(socket):
+                    if message["op"] == "connected":
                         await self._begin(socket)
-                    self._take(found)
-                require_open(socket)
+                    self._take(message)
         finally:
             self._lose()
-        return connected
 
     async def _begin(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         """Start on a connection: what waits from the one before comes again."""
         while not self._items.empty():
             self._items.get_nowait()
         self._socket = socket
+        self._attempt = 0
         if self._window is not None:
             credit = {"op": "credit", "session": self.name, "events": self._window}
             await socket.send_str(_text(credit))

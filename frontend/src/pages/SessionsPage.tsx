@@ -14,7 +14,6 @@ import type { Column } from "../parts/DataTable";
 import { Empty } from "../parts/Empty";
 import { FaultAlert } from "../parts/FaultAlert";
 import { Listed } from "../parts/Listed";
-import { Moment } from "../parts/Moment";
 import { New } from "../parts/New";
 import { PageHeader } from "../parts/PageHeader";
 import { Side } from "../parts/Side";
@@ -22,15 +21,14 @@ import { whole } from "../parts/text";
 import { OwnedRegistrations } from "./OwnedRegistrations";
 
 const COLUMNS: Column<Session>[] = [
-  { title: "Session", cell: ({ name }) => name, width: 220 },
-  { title: "Kind", cell: ({ kind }) => kind },
+  { title: "Session", cell: ({ name }) => <span title={name}>{name}</span>, width: 200 },
   { title: "State", cell: (session) => <StateOf session={session} /> },
-  { title: "Client", cell: ({ client }) => client, width: 160 },
-  { title: "Session group", cell: ({ group }) => group ?? "–", width: 160 },
-  { title: "Delivery", cell: ({ delivery }) => (delivery === null ? "–" : deliveryText(delivery)) },
   { title: "Lag", cell: ({ lag }) => (lag === null ? "–" : whole(lag)), right: true },
+  { title: "Delivery", cell: ({ delivery }) => (delivery === null ? "–" : deliveryText(delivery)) },
+  { title: "Session group", cell: ({ group }) => group ?? "–", width: 150 },
+  { title: "Client", cell: ({ client }) => client, width: 140 },
+  { title: "Kind", cell: ({ kind }) => kind },
   { title: "Registrations", cell: ({ kind, registrations }) => (kind === "consumer" ? whole(registrations) : "–"), right: true },
-  { title: "Connected since", cell: ({ connected_at: at }) => (at === null ? "–" : <Moment at={at} />) },
 ];
 const GROUP_COLUMNS: Column<SessionGroup>[] = [
   { title: "Session group", cell: ({ name }) => name, width: 220 },

@@ -9,9 +9,11 @@ from tests.acceptance.consumers import (
     change,
     connect,
     consumer,
+    create_group,
     create_session,
     numbers,
 )
+from tests.acceptance.pulls import cursor, end_visibility, pull, pulled
 from tests.acceptance.wire import EVENT, Session, numbered, session, until
 from tests.live import Answer, LiveHub, LiveZone
 
@@ -232,3 +234,50 @@ async def test_a_lost_notification_delays_by_a_second(hub: LiveHub, orders: Live
             made["id"],
         )
         assert await numbers(reader, 1) == [2]
+
+
+def test_what_was_pulled_is_acknowledged_and_does_not_come_again(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """Also what is not pulled yet; the cursor passes events that do not match."""
+    create_session(orders, window=3)
+    orders.register({**SHOP, "session": "s"})
+    other = {**EVENT, "domain": "bank"}
+    orders.emit("orders", [EVENT if n % 2 else other for n in range(12)])
+    assert pulled(orders, 3) == [(2, 1), (4, 1), (6, 1)]
+    assert pull(orders)["events"] == []
+    assert cursors(post(orders, of_orders(sequences=[4, 10]))) == {"orders": 1}
+    assert cursors(post(orders, of_orders(sequences=[2]))) == {"orders": 5}
+    assert cursor(orders) == (5, [10])
+    end_visibility(hub)
+    assert pulled(orders, 3) == [(6, 2), (8, 1), (12, 1)]
+    assert cursors(post(orders, of_orders(sequence=12))) == {"orders": 12}
+    end_visibility(hub)
+    assert pull(orders)["events"] == []
+
+
+async def test_a_member_acknowledges_only_what_it_has_of_a_group_that_shares(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """The cursor is that of the group. A connected member gets further events at once."""
+    create_group(orders, sharing="one", window=2)
+    for name in ("one", "two", "three"):
+        create_session(orders, name, group="g")
+    orders.register({**SHOP, "session_group": "g"})
+    orders.create_stream("refunds")
+    orders.emit("orders", numbered(1, 8))
+    assert pulled(orders, 2, "one") == [(1, 1), (2, 1)]
+    assert cursors(post(orders, of_orders(sequence=8), name="two")) == {"orders": 0}
+    async with session(hub, orders.admin) as reader:
+        await connect(reader, "two")
+        assert await numbers(reader, 2) == [3, 4]
+        assert cursors(post(orders, of_orders(sequence=8), name="two")) == {"orders": 0}
+        assert await numbers(reader, 2) == [5, 6]
+        assert cursors(post(orders, of_orders(sequences=[5, 1]), name="two")) == {"orders": 0}
+        assert await numbers(reader, 1) == [7]
+        assert cursors(post(orders, of_orders(sequence=4), name="one")) == {"orders": 5}
+        refused = post(orders, of_orders(sequence=9), name="one")
+        assert (refused.status, refused.json["code"]) == (409, "sequence_ahead")
+        refused = post(orders, {"stream": "refunds", "sequence": 0}, name="one")
+        assert (refused.status, refused.json["code"]) == (404, "stream_of_no_registration")
+    assert pulled(orders, 2, "three", web=1) == [(6, 2), (7, 2)]

@@ -89,8 +89,8 @@ class Placeholders:
 
     def _placeholder(self, found: re.Match[str]) -> str:
         kind, text = str(found.lastgroup), found[0]
-        if kind == "date":
-            return "<date>"
+        if kind in ("date", "token"):  # of whole seconds: two may be equal by chance
+            return f"<{kind}>"
         if kind != "time":
             return f"<{kind} {self._number(kind, text)}>"
         return text if _is_far(text) else self._time(text)

@@ -20,6 +20,8 @@ CALLS = [
         *("admin", f"PATCH {_SESSIONS}/<session>", {}, {"group": "team"}, {"kind": "admin"}),
         *({"suspended": True, "disconnected": True}, {"suspended": False}, {"order": "random"}),
     ),
+    Call("admin", f"POST {_SESSIONS}/reader/pull", {}),
+    Call("admin", f"PATCH {_SESSIONS}/<session>", {"disconnected": False}),
     *sends(
         *("admin", f"POST {_SESSIONS}/reader/pull", {}, {"max": 0, "wait_s": 61}),
         {"max": 0, "acknowledgements": [{"stream": "orders", "sequence": 1}]},

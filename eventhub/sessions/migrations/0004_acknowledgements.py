@@ -7,7 +7,7 @@ from django.db.models import BigIntegerField
 class Migration(migrations.Migration):
     release = "0.1"
 
-    dependencies = [("hub_sessions", "0002_claims")]
+    dependencies = [("hub_sessions", "0003_sharing")]
 
     operations = [
         migrations.AddField(
