@@ -106,26 +106,25 @@ class AsgiApplication:
             CatchUpScheduler(),
         )
         archive = archive_of(hub.env.archive_url)
-        sessions = await self._closing.enter_async_context(
+        delivery = await self._closing.enter_async_context(
             delivering_sessions(hub.env.database_url, services)
         )
         pulls = await self._closing.enter_async_context(
-            pulled_sessions(hub.env.database_url, services, sessions)
+            pulled_sessions(hub.env.database_url, services, delivery)
         )
+        sessions = SessionServices(delivery, pulls)
         routes = (
             *HTTP_ROUTES,
             *BULK_ROUTES,
             *EXPLAIN_ROUTES,
             *interest_routes(hub.authorizer, hub.closures),
             *listen_routes(services, monitor, archive),
-            *session_routes(sessions),
+            *session_routes(services, sessions, monitor),
             *pull_routes(pulls, monitor),
         )
         emits = _emits()
         emit_services = EmitServices(hub.log, hub.authorizer, hub.types)
-        sockets = SocketServices(
-            services, SessionServices(sessions, pulls), SocketEmits(emit_services, emits)
-        )
+        sockets = SocketServices(services, sessions, SocketEmits(emit_services, emits))
         route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, emits)
         http = with_traces(Router(_django, routes, route_services), hub.tracer)
         self._http = _begun(_with_cors(http, hub), hub)

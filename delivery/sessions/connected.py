@@ -32,6 +32,7 @@ class ConnectedSession:
         self.settings = settings
         self.attachment = attachment
         self.waker = waker
+        self.transport = ""  # of its connection
         self.acknowledgements = 0  # over HTTP: so many are known here
         self.readers: dict[str, Any] = {}  # by stream; each is a SessionReader (session_reader.py)
         self.known_streams: set[int] = set()  # that were started, or refused
@@ -50,9 +51,13 @@ class ConnectedSession:
         self._renewed_s = monotonic()  # when all positions were saved, or read
 
     @classmethod
-    def new(cls, settings: SessionSettings, waker: asyncio.Event) -> "ConnectedSession":
+    def new(
+        cls, settings: SessionSettings, waker: asyncio.Event, transport: str
+    ) -> "ConnectedSession":
         """Return a session for a connection that has yet to attach to it."""
-        return cls(settings, uuid4(), waker)
+        session = cls(settings, uuid4(), waker)
+        session.transport = transport
+        return session
 
     @property
     def name(self) -> str:

@@ -71,7 +71,7 @@ class SessionDelivery:
         services.log.tail.listeners[ACKNOWLEDGED] = self._note_acknowledged
 
     async def connect(
-        self, principal: Principal, name: str, waker: asyncio.Event
+        self, principal: Principal, name: str, waker: asyncio.Event, transport: str
     ) -> tuple[ConnectedSession, list[SessionPosition]]:
         """Attach a connection to the client's session of that name; return it with its positions.
         The connection that served it before ends it. Call `disconnect` at the end.
@@ -82,7 +82,7 @@ class SessionDelivery:
         async with self._connecting.setdefault(key, asyncio.Lock()):
             async with reading(self._pool) as connection:
                 settings = required_consumer(await find_session(connection, *key), name)
-                session = ConnectedSession.new(settings, waker)
+                session = ConnectedSession.new(settings, waker, transport)
                 self._subscribe(session)
                 try:
                     attached = await attach(connection, settings.id, session.attachment, _PROCESS)
@@ -281,7 +281,7 @@ class SessionDelivery:
             before.end("replaced")
         self._connected[session.settings.id] = session
         self._has_sessions.set()
-        metrics.CONNECTED_SESSIONS.inc()
+        metrics.CONNECTED_SESSIONS.labels(session.transport).inc()
 
     def _subscribe(self, session: ConnectedSession) -> None:
         """Have the session notice registrations from now on: its positions are read after this."""
@@ -298,7 +298,7 @@ class SessionDelivery:
             del self._connected[session.settings.id]
         if not self._connected:
             self._has_sessions.clear()
-        metrics.CONNECTED_SESSIONS.dec()
+        metrics.CONNECTED_SESSIONS.labels(session.transport).dec()
 
 
 @asynccontextmanager

@@ -33,6 +33,7 @@ class SessionSocket(Protocol):
     principal: Principal
     waker: asyncio.Event
     form: FrameFormat[Frame]
+    transport: str  # for the metric of connected sessions
 
     def changed(self) -> bool: ...
     def add(self, listener: StreamListener) -> None: ...
@@ -58,6 +59,11 @@ class SocketSessions:
         self._socket = socket
         self._sessions: dict[str, ConnectedSession] = {}
         self._changing = asyncio.Lock()
+
+    @property
+    def any(self) -> bool:
+        """Whether any session is connected."""
+        return bool(self._sessions)
 
     async def handle(self, message: Connect | Disconnect | Credit) -> None:
         """Handle a message about a session. Raises what `connect` and `disconnect` raise."""
@@ -148,7 +154,9 @@ class SocketSessions:
 
     async def _connect(self, name: str) -> None:
         socket = self._socket
-        session, positions = await self._delivery.connect(socket.principal, name, socket.waker)
+        session, positions = await self._delivery.connect(
+            socket.principal, name, socket.waker, socket.transport
+        )
         try:
             messages: list[_Message] = []
             member = await self._join(session)
