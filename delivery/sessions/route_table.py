@@ -86,6 +86,7 @@ SESSION_ROUTES: tuple[Route, ...] = (
         raises=(
             *_REFUSES,
             errors.UnknownField,
+            errors.FieldTooLong,
             errors.InvalidName,
             NotAcceptable,
             own.SessionDisconnected,

@@ -241,6 +241,8 @@ WRITES = (
         body={"suspended": True}),
     Row("POST /v1/sessions/{name}/pull", "/v1/sessions/<sessionname>/pull", "emit listen manage",
         body={}),
+    Row("POST /v1/sessions/{name}/acknowledgements", "/v1/sessions/<sessionname>/acknowledgements",
+        "listen", body={"streams": [{"stream": "<stream>", "sequence": 0}]}),
     Row("POST /v1/session-groups", "/v1/session-groups", "emit listen manage",
         body={"name": "mine", "client": "<client>"}),
     Row("PATCH /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",

@@ -53,6 +53,14 @@ def pull(name: str, outcome: str, at: str = "", /, *, session: str = "session", 
     return bad(name, f"POST {PULL}", f"{SESSIONS}/{session}/pull", outcome, at, body=body, **more)
 
 
+def events(
+    name: str, outcome: str, at: str = "", /, *, session: str = "session", **more: Any
+) -> Bad:
+    """Return a request for the events of a session that is refused; `query` ends its path."""
+    path = f"{SESSIONS}/{session}/events{more.pop('query', '')}"
+    return bad(name, f"GET {SESSIONS}/{{name}}/events", path, outcome, at, **more)
+
+
 def through(session: str, route: str, path: str, outcome: str, at: str, **more: Any) -> Bad:
     headers = {HEADER: session}
     return bad(f"through {session}", route, path, outcome, at, headers=headers, **more)
@@ -83,6 +91,15 @@ CASES = (
          body={"visibility": [ORDERS]}),
     pull("visible too long", "400 invalid_field", "visibility.0.visibility_s",
          body={"visibility": [{**ORDERS, "visibility_s": 43_201}]}),
+    events("no key", "401 unauthenticated", key=""),
+    events("wrong key", "401 invalid_credentials", key="wrong"),
+    events("no session", "404 unknown_session", "session", session="nowhere"),
+    events("another client's", "404 unknown_session", "session", session="theirsession"),
+    events("a supplier's", "403 wrong_session_kind", "session", session="supplier"),
+    events("no name", "400 invalid_name", "session", session="a%20b"),
+    events("a page", "406 not_acceptable", "accept", headers={"Accept": "application/json"}),
+    events("a cursor", "400 unknown_field", "from", query="?from=now"),
+    events("through a supplier", "403 wrong_session_kind", HEADER, headers={HEADER: "supplier"}),
     create("no name", "400 missing_field", "name", name=""),
     create("name no name", "400 invalid_name", "name", name="a b"),
     create("no kind", "400 missing_field", "kind", kind=""),
