@@ -107,6 +107,8 @@ class SocketPump(RoundReader):
                 await self._stop(message.listener)
             case messages.Ack():
                 self._acknowledge(message)
+            case messages.Nak():
+                self._sessions.redeliver(message)
             case messages.ResendMessage():
                 await self._resend(message)
             case messages.EmitMessage():

@@ -221,11 +221,19 @@ class DeliveryQueue:
         """Acknowledge single events; one that was not delivered, or is acknowledged, does not
         count.
         """
-        progress = self._streams[stream]
-        for sequence in sequences:
-            tracked = progress.tracked.get(sequence)
-            if tracked is not None and tracked.delivered and not tracked.settled:
-                self._acknowledge(progress, tracked)
+        for tracked in self.unsettled(stream, sequences):
+            self.settle(tracked)
+
+    def unsettled(self, stream: str, sequences: Iterable[int]) -> list[Tracked]:
+        """Return those events that were delivered and are not acknowledged."""
+        tracked = self._streams[stream].tracked
+        found = [tracked[each] for each in sequences if each in tracked]
+        return [each for each in found if each.delivered and not each.settled]
+
+    def settle(self, tracked: Tracked) -> None:
+        """Settle an event that was delivered, and cannot be again."""
+        if not tracked.settled:
+            self._acknowledge(self._streams[tracked.stream], tracked)
 
     def acknowledge_elsewhere(self, stream: str, cursor: Cursor, sequences: Iterable[int]) -> None:
         """Settle what others have stored as acknowledged: everything up to a cursor, and single
@@ -237,8 +245,7 @@ class DeliveryQueue:
 
     def discard(self, held: HeldEvent) -> None:
         """Settle an event that `pop` returned and that is not to be sent after all."""
-        if not held.tracked.settled:
-            self._acknowledge(self._streams[held.stream], held.tracked)
+        self.settle(held.tracked)
 
     def _acknowledge(self, progress: StreamProgress, tracked: Tracked) -> None:
         tracked.acknowledged = True

@@ -24,7 +24,8 @@ _Sequences = Annotated[list[_Sequence], Meta(max_length=limits.SESSION_WINDOW_MA
 
 class StreamAcknowledgementIn(Struct, forbid_unknown_fields=True):
     """What is acknowledged in one stream of the session: all events up to a sequence (in the orders
-    `fifo` and `none` only), or single events, or both.
+    `fifo` and `none` only), or single events. `nak`: events that could not be processed, and are to
+    be delivered again at once.
     """
 
     stream: Annotated[
@@ -32,6 +33,7 @@ class StreamAcknowledgementIn(Struct, forbid_unknown_fields=True):
     ]
     sequence: _Sequence | None = None
     sequences: _Sequences | None = None
+    nak: _Sequences | None = None
 
 
 class AcknowledgementsIn(Struct, forbid_unknown_fields=True):
@@ -99,12 +101,15 @@ def _parse(body: bytes) -> list[Acknowledgement]:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         refuse_json(error)
     for index, one in enumerate(found.streams):
-        if one.sequence is None and one.sequences is None:
+        if one.sequence is None and one.sequences is None and one.nak is None:
             raise MissingField(
-                "Name what is acknowledged: `sequence` or `sequences`.",
+                "Name what is acknowledged, `sequence` or `sequences`, or what comes again: `nak`.",
                 field=f"streams.{index}.sequence",
             )
-    return [Acknowledgement(one.stream, one.sequence, one.sequences or ()) for one in found.streams]
+    return [
+        Acknowledgement(one.stream, one.sequence, one.sequences or (), one.nak or ())
+        for one in found.streams
+    ]
 
 
 def _require_listen(principal: Principal, given: list[Acknowledgement]) -> None:

@@ -7,7 +7,7 @@ A connection saves its own positions only while it knows every acknowledgement t
 a member of a group that shares acknowledges what it has claimed, and nothing else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -30,11 +30,14 @@ _ASCENDING = ("none", "fifo")  # the orders in which the sequences of a stream a
 
 
 class Acknowledgement(NamedTuple):
-    """What a consumer acknowledges in one stream: every event up to a sequence, and single ones."""
+    """What a consumer acknowledges in one stream: every event up to a sequence, and single ones.
+    `again`: events that it could not process, and that are to be delivered again at once.
+    """
 
     stream: str
     through: int | None = None
     sequences: Sequence[int] = ()
+    again: Sequence[int] = ()
 
 
 class AcknowledgedSession(NamedTuple):
@@ -42,7 +45,7 @@ class AcknowledgedSession(NamedTuple):
 
     id: int
     cursors: dict[str, Cursor]
-    changed: bool  # whether anything was not acknowledged before
+    changed: bool  # whether the connection that serves it has to be notified
 
 
 class _PositionAndHead(NamedTuple):
@@ -90,8 +93,10 @@ async def _acknowledge_claims(
     )
     if ended:
         await claims.advance(connection, holder.session_id, dict.fromkeys(ended))
+    again = {before[one.stream].position.stream_id: one.again for one in given if one.again}
+    await _give_back(connection, holder, again)
     cursors = await _cursors(connection, holder.session_id, given)
-    return AcknowledgedSession(holder.holder_id, cursors, changed=bool(ended))
+    return AcknowledgedSession(holder.holder_id, cursors, changed=bool(ended or again))
 
 
 async def _acknowledge(
@@ -110,15 +115,51 @@ async def _acknowledge(
             cursor = after[one.stream].cursor.sequence
             raise AcknowledgementsFull(field=f"streams.{index}.sequences", cursor=cursor)
     changed = [each for stream, each in after.items() if each != before[stream].position]
-    if not changed or not settings.reliable:
+    again = [one for one in given if one.again]
+    if not (changed or again) or not settings.reliable:
         cursors = {stream: one.position.cursor for stream, one in before.items()}
         return AcknowledgedSession(settings.id, cursors, changed=False)
-    await _store(connection, settings.id, changed)
+    if changed:
+        await _store(connection, settings.id, changed)
     claimed = [one.stream_id for one in changed if before[one.stream].is_claimed]
     if claimed:
         await claims.advance(connection, settings.id, dict.fromkeys(claimed))
+    if again:
+        await _redeliver(connection, settings.id, before, again)
     cursors = await _cursors(connection, settings.id, given)
     return AcknowledgedSession(settings.id, cursors, changed=True)
+
+
+async def _redeliver(
+    connection: Connection,
+    session_id: int,
+    positions: Mapping[str, _PositionAndHead],
+    given: Sequence[Acknowledgement],
+) -> None:
+    """Have events delivered again: by pulls if they have claimed some, else by the connection."""
+    held: dict[int, Sequence[int]] = {}
+    claimed: dict[int, Sequence[int]] = {}
+    for one in given:
+        found = positions[one.stream]
+        (claimed if found.is_claimed else held)[found.position.stream_id] = one.again
+    await _give_back(connection, claims.Holder(session_id, session_id), claimed)
+    if held:
+        rows = [{"stream_id": id, "sequences": [*found]} for id, found in held.items()]
+        values = {
+            "session_id": session_id,
+            "events": orjson.dumps(rows).decode(),
+            "events_max": limits.SESSION_QUEUE_EVENTS_MAX,
+        }
+        await connection.execute(SQL["redeliver"], values)
+
+
+async def _give_back(
+    connection: Connection, holder: claims.Holder, again: Mapping[int, Sequence[int]]
+) -> None:
+    """Give back events that a holder has, by stream."""
+    if again:
+        given = [claims.ExtendedClaims(id, found, 0.0) for id, found in again.items()]
+        await claims.extend(connection, holder, given)
 
 
 def settled(position: SessionPosition, given: Acknowledgement) -> SessionPosition:
@@ -167,6 +208,9 @@ def _require_stored(given: Acknowledgement, head: int, index: int) -> None:
     for at, sequence in enumerate(given.sequences):
         if sequence > head:
             raise SequenceAhead(field=f"streams.{index}.sequences.{at}", head=head)
+    for at, sequence in enumerate(given.again):
+        if sequence > head:
+            raise SequenceAhead(field=f"streams.{index}.nak.{at}", head=head)
 
 
 async def _store(

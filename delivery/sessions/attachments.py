@@ -86,6 +86,13 @@ class PositionToSave(NamedTuple):
     acknowledged: list[int]
 
 
+class Redelivery(NamedTuple):
+    """Events of a stream that a connection has to deliver again."""
+
+    stream: str
+    sequences: list[int]
+
+
 class _Known(NamedTuple):
     id: int
     acknowledgements: int
@@ -153,6 +160,14 @@ async def hold(connection: Connection, session_id: int, attachment: UUID) -> int
     values = {"session_id": session_id, "attachment": attachment}
     found: int | None = await fetch_value(connection, SQL["hold"], values)
     return found
+
+
+async def take_redeliveries(
+    connection: Connection, session_id: int, attachment: UUID
+) -> list[Redelivery]:
+    """Return the events that a connection of a session has to deliver again, once."""
+    values = {"session_id": session_id, "attachment": attachment}
+    return await fetch_all(connection, Redelivery, SQL["take_redeliveries"], values)
 
 
 async def save(connection: Connection, found: Sequence[PositionToSave]) -> dict[int, int]:

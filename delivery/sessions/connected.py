@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 
 from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits
 from delivery.listening.frames import FrameFormat, T
+from delivery.ordering.held import Tracked
 from delivery.ordering.options import order_settings
 from delivery.ordering.queue import DeliveryQueue
 from delivery.sessions.attachments import PositionToSave, SessionPosition, SessionSettings
@@ -40,6 +41,7 @@ class ConnectedSession:
         self.end_reason = ""  # why the connection must end it; CHANGED: and connect again
         self.messages: list[dict[str, Any]] = []  # to send before the next events
         self.acks: list[dict[str, Any]] = []  # answers to send when the positions are saved
+        self.again: dict[Tracked, None] = {}  # delivered events to deliver again, in this order
         self.member: SharingMember | None = None  # of a group that shares: events come from there
         self.reliable = settings.reliable  # for as long as it is connected
         window = settings.window_events if self.reliable else _UNLIMITED
@@ -113,6 +115,17 @@ class ConnectedSession:
         if through is not None:
             self.queue.acknowledge(stream, through)
         self.queue.acknowledge_each(stream, sequences)
+        self.waker.set()
+
+    def redeliver(self, stream: str, sequences: Sequence[int]) -> None:
+        """Have events delivered again at once that were delivered and are not acknowledged: each
+        has its place in the window already.
+
+        Raises SessionNotConnected if the session does not read the stream.
+        """
+        if stream not in self.readers:
+            raise SessionNotConnected(field="stream")
+        self.again |= dict.fromkeys(self.queue.unsettled(stream, sequences))
         self.waker.set()
 
     def acknowledge_elsewhere(

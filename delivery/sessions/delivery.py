@@ -32,6 +32,7 @@ from delivery.sessions.attachments import (
     positions,
     required,
     save,
+    take_redeliveries,
 )
 from delivery.sessions.connected import ConnectedSession
 from delivery.sessions.errors import SessionDisconnected
@@ -256,8 +257,7 @@ class SessionDelivery:
         """
         if session.end_reason:
             return
-        stored = await positions(connection, session.settings.id)
-        session.acknowledge_elsewhere(stored, acknowledgements)
+        await self._take(connection, session, acknowledgements)
         if self._connected.get(session.settings.id) is session:
             self.note_changed(session)
 
@@ -270,10 +270,20 @@ class SessionDelivery:
             acknowledgements = await hold(connection, id, session.attachment)
             if acknowledgements is None:
                 return False
-            stored = await positions(connection, id)
-            session.acknowledge_elsewhere(stored, acknowledgements)
+            await self._take(connection, session, acknowledgements)
             saved = await save(connection, session.take_positions(unchanged=True))
             return not _is_stale(session, saved)
+
+    async def _take(
+        self, connection: Connection, session: ConnectedSession, acknowledgements: int
+    ) -> None:
+        """Take what others have stored: acknowledgements, and events to deliver again."""
+        id = session.settings.id
+        stored = await positions(connection, id)
+        session.acknowledge_elsewhere(stored, acknowledgements)
+        for one in await take_redeliveries(connection, id, session.attachment):
+            if one.stream in session.readers:  # else it comes when the stream is started
+                session.redeliver(*one)
 
     def _add(self, session: ConnectedSession) -> None:
         before = self._connected.get(session.settings.id)

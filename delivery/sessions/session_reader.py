@@ -27,7 +27,7 @@ from delivery.sessions.matchers import SessionMatcher, SharedMatchers
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Gone, SegmentMismatch
-from eventhub.eventlog.read import Start
+from eventhub.eventlog.read import ReadLimits, Start
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 
 _REQUEST = ListenRequest("", passes_gaps=True, state="never", transport="session")
@@ -150,6 +150,18 @@ class SessionReader(StreamListener):
         await self._learn_types([stored])
         await self._matcher.settled()
         return self._matching(stored, self._services.clock.now_us())
+
+    async def read_again(self, sequence: int) -> StoredEvent | None:
+        """Read an event that was delivered before; None if it is no longer stored. Raises
+        DatabaseUnavailable.
+        """
+        log = self._services.log
+        try:
+            before = await log.cursor_before(self.info.id, sequence)
+            found = await log.reader(self.info.id)(before, ReadLimits(1))
+        except (Gone, SegmentMismatch):
+            return None
+        return found[0] if found and found[0].sequence == sequence else None
 
     async def close(self) -> None:
         """Release everything, and remove the stream from the session: what is not acknowledged

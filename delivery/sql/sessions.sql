@@ -24,14 +24,14 @@ UPDATE sessions SET attachment = %(attachment)s, attached_process = %(process)s,
 RETURNING acknowledgements
 
 -- name: end_claims
--- Delete the claims of a session, as a connection begins that serves it without them. Events of its group that it has come again.
+-- Delete the claims of a session, as a connection begins that serves it without them, and delivers everything again. Events of its group that it has come again.
 WITH given_back AS (
     UPDATE session_claims SET claimed_until = now() WHERE holder_id = %(session_id)s AND session_id <> %(session_id)s
 ), ended AS (
     DELETE FROM session_claims WHERE session_id = %(session_id)s
 )
-UPDATE session_cursors SET claimed_segment = NULL, claimed_sequence = NULL
- WHERE session_id = %(session_id)s AND claimed_sequence IS NOT NULL
+UPDATE session_cursors SET claimed_segment = NULL, claimed_sequence = NULL, redeliver = '{}'
+ WHERE session_id = %(session_id)s AND (claimed_sequence IS NOT NULL OR redeliver <> '{}')
 
 -- name: detach
 -- `attached_at` remains: retention counts from it.
@@ -77,6 +77,32 @@ UPDATE session_cursors c
        sequence = g.sequence, acknowledged = g.acknowledged, saved_at = now()
   FROM given g
  WHERE c.session_id = %(session_id)s AND c.stream_id = g.stream_id
+
+-- name: redeliver
+-- Notes events (JSON) that the connection of a session, which is locked, has to deliver again. Without a connection the next one does.
+WITH given AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset(%(events)s::jsonb) AS g (stream_id bigint, sequences bigint[])
+), counted AS (
+    UPDATE sessions SET acknowledgements = acknowledgements + 1 WHERE id = %(session_id)s AND attachment IS NOT NULL
+    RETURNING id
+)
+UPDATE session_cursors c
+   SET redeliver = ARRAY (SELECT DISTINCT n FROM unnest(c.redeliver || g.sequences) n LIMIT %(events_max)s)
+  FROM given g, counted s
+ WHERE c.session_id = s.id AND c.stream_id = g.stream_id
+
+-- name: take_redeliveries
+-- The events that a connection of a session has to deliver again. They are returned once.
+WITH found AS MATERIALIZED (
+    SELECT c.stream_id, c.redeliver
+      FROM session_cursors c JOIN sessions s ON s.id = c.session_id AND s.attachment = %(attachment)s
+     WHERE c.session_id = %(session_id)s AND c.redeliver <> '{}'
+       FOR UPDATE OF c
+), taken AS (
+    UPDATE session_cursors c SET redeliver = '{}' FROM found f
+     WHERE c.session_id = %(session_id)s AND c.stream_id = f.stream_id
+)
+SELECT t.name AS stream, f.redeliver AS sequences FROM found f JOIN streams t ON t.id = f.stream_id
 
 -- name: check
 -- The settings, as `find` returns them, of sessions that are still attached to these connections.

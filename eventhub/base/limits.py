@@ -423,6 +423,7 @@ SESSION_CONNECTIONS_MAX = 4
 SESSION_ACKNOWLEDGED_STREAMS_MAX = 100  # in one request, whose transaction locks the session
 # sequences above a session's cursor: as many as a connection tracks, some 80 KB in its row
 SESSION_ACKNOWLEDGED_MAX = 10_000
+SESSION_REDELIVERED_PER_ROUND_MAX = 64  # events; each is read from the log: some 1 ms
 PULL_EVENTS_DEFAULT = 100  # as a page of history
 PULL_EVENTS_MAX = 1_000  # of one pull; claimed by one statement, some 10 ms
 PULL_VISIBILITY_S_DEFAULT = 30.0  # as queues elsewhere: SQS, JetStream

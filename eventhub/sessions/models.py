@@ -254,6 +254,12 @@ class SessionCursor(models.Model):
         null=True,
         db_comment="each matching event up to it is acknowledged or claimed; null: none is claimed",
     )
+    redeliver = ArrayField(
+        BigIntegerField(),
+        default=list,
+        db_default=Value([], ArrayField(BigIntegerField())),
+        db_comment="events that the connection has to deliver again at once",
+    )
     saved_at = DateTimeField(db_default=TransactionNow())
 
     storage = TableStorage(parameters={"fillfactor": 50})

@@ -22,7 +22,7 @@ ZONELESS = frozenset(
         *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
         *("POST /v1/session/setup", "POST /v1/session/password"),
         *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS confirm"),
-        *("WS resend", "WS disconnect", "WS credit"),
+        *("WS resend", "WS disconnect", "WS credit", "WS nak"),
         "WS stop",  # these name a listen of the same socket
     }
 )

@@ -6,7 +6,7 @@ event.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Any, Literal
 from urllib.parse import quote
@@ -90,10 +90,29 @@ class ConsumerSession:
         other than fifo and none), and aiohttp's errors without an answer.
         """
         if self._transport == "sse":
-            await self._post(_by_stream(events), through=through)
+            await self._post(
+                [
+                    {"stream": stream, **_acknowledged(found, through=through)}
+                    for stream, found in _by_stream(events).items()
+                ]
+            )
             return
         for stream, found in _by_stream(events).items():
             await self._acknowledge(stream, found, through=through, stored=stored)
+
+    async def nak(self, *events: Delivered) -> None:
+        """Have events delivered again at once, with the next `attempt`, because they could not be
+        processed; if the session's group shares, to any member.
+
+        Raises ConnectionError if the connection is lost: then the events come again anyway. Over
+        server-sent events it raises what `acknowledge` raises.
+        """
+        for stream, found in _by_stream(events).items():
+            if self._transport == "sse":
+                await self._post([{"stream": stream, "nak": found}])
+            else:
+                fields = {"op": "nak", "session": self.name, "stream": stream, "sequences": found}
+                await self._say(fields)
 
     async def pull(
         self,
@@ -151,12 +170,8 @@ class ConsumerSession:
         finally:
             self._stored.pop(id, None)
 
-    async def _post(self, found: Mapping[str, Sequence[int]], *, through: bool) -> None:
+    async def _post(self, streams: Sequence[dict[str, Any]]) -> None:
         """Acknowledge events over HTTP, all or none."""
-        streams = [
-            {"stream": stream, **_acknowledged(sequences, through=through)}
-            for stream, sequences in found.items()
-        ]
         body = orjson.dumps({"streams": streams})
         await self._http.ask(Request("POST", self._path("acknowledgements"), body))
 

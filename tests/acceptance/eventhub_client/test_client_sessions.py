@@ -77,6 +77,8 @@ async def test_a_session_over_server_sent_events_connects_again(
         await between.cut()
         await between.mend()
         assert await take(events, 2) == [2, 3]
+        await session.nak(third)
+        assert await take(events, 1) == [3]
         await session.acknowledge(third, through=True)
         assert await take(events, 1) == [4]
     async with orders.client() as client:

@@ -206,6 +206,8 @@ CASES = (
                 {"streams": [{"stream": "orders", "sequence": -1}]}),
     acknowledge("a text", "400 invalid_field", "streams.0.sequences.0",
                 {"streams": [{"stream": "orders", "sequences": ["1"]}]}),
+    acknowledge("a nak of a text", "400 invalid_field", "streams.0.nak.0",
+                {"streams": [{"stream": "orders", "nak": ["1"]}]}),
     acknowledge("unknown field", "400 unknown_field", "streams.0.listener",
                 {"streams": [{"stream": "orders", "sequence": 1, "listener": "a"}]}),
     acknowledge("too many streams", "400 field_too_long", "streams",
