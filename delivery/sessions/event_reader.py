@@ -43,7 +43,7 @@ class SessionEventReader(RoundReader):
         yield b"retry: %d\n\n" % limits.SSE_RETRY_MS
         self.wakers.add(self.waker)
         try:
-            while self._sessions.any and not peer.over:
+            while not (self._sessions.is_empty or peer.over):
                 self.waker.clear()
                 busy = await self.serve()
                 if self._frames:

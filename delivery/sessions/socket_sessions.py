@@ -64,9 +64,9 @@ class SocketSessions:
         self._changing = asyncio.Lock()
 
     @property
-    def any(self) -> bool:
-        """Whether any session is connected."""
-        return bool(self._sessions)
+    def is_empty(self) -> bool:
+        """Whether no session is connected."""
+        return not self._sessions
 
     async def handle(self, message: Connect | Disconnect | Credit) -> None:
         """Handle a message about a session. Raises what `connect` and `disconnect` raise."""
