@@ -280,7 +280,7 @@ class SocketSessions:
         frames: list[Frame] = []
         for tracked, frame in found:
             session.again.pop(tracked, None)
-            if frame is None:
+            if frame is None or tracked.settled:
                 session.queue.settle(tracked)
                 self._delivery.note_changed(session)
                 continue
