@@ -93,8 +93,13 @@ async def _acknowledge_claims(
     )
     if ended:
         await claims.advance(connection, holder.session_id, dict.fromkeys(ended))
-    again = {before[one.stream].position.stream_id: one.again for one in given if one.again}
-    await _give_back(connection, holder, again)
+    again = [
+        claims.ExtendedClaims(before[one.stream].position.stream_id, one.again, 0.0)
+        for one in given
+        if one.again
+    ]
+    if again:
+        await claims.extend(connection, holder, again)
     cursors = await _cursors(connection, holder.session_id, given)
     return AcknowledgedSession(holder.holder_id, cursors, changed=bool(ended or again))
 
@@ -137,29 +142,24 @@ async def _redeliver(
     given: Sequence[Acknowledgement],
 ) -> None:
     """Have events delivered again: by pulls if they have claimed some, else by the connection."""
-    held: dict[int, Sequence[int]] = {}
-    claimed: dict[int, Sequence[int]] = {}
+    claimed: list[claims.ExtendedClaims] = []
+    delivered: dict[int, list[int]] = {}  # by stream
     for one in given:
         found = positions[one.stream]
-        (claimed if found.is_claimed else held)[found.position.stream_id] = one.again
-    await _give_back(connection, claims.Holder(session_id, session_id), claimed)
-    if held:
-        rows = [{"stream_id": id, "sequences": [*found]} for id, found in held.items()]
+        if found.is_claimed:
+            claimed.append(claims.ExtendedClaims(found.position.stream_id, one.again, 0.0))
+        else:
+            delivered.setdefault(found.position.stream_id, []).extend(one.again)
+    if claimed:
+        await claims.extend(connection, claims.Holder(session_id, session_id), claimed)
+    if delivered:
+        rows = [{"stream_id": id, "sequences": each} for id, each in delivered.items()]
         values = {
             "session_id": session_id,
             "events": orjson.dumps(rows).decode(),
             "events_max": limits.SESSION_QUEUE_EVENTS_MAX,
         }
         await connection.execute(SQL["redeliver"], values)
-
-
-async def _give_back(
-    connection: Connection, holder: claims.Holder, again: Mapping[int, Sequence[int]]
-) -> None:
-    """Give back events that a holder has, by stream."""
-    if again:
-        given = [claims.ExtendedClaims(id, found, 0.0) for id, found in again.items()]
-        await claims.extend(connection, holder, given)
 
 
 def settled(position: SessionPosition, given: Acknowledgement) -> SessionPosition:
