@@ -9,7 +9,7 @@ disconnected with a message to resume (reader_monitor.py).
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from delivery.listening import messages
 from delivery.listening.frames import Frame, FrameFormat
@@ -68,9 +68,7 @@ class SocketPump(RoundReader):
         self._send_frames = writer.send
         self.socket = SocketListeners()
         self._sessions = SocketSessions(listening, services.sessions, self)
-        self._watches = InterestWatches(
-            listening.authorizer, listening.closures, self.send_message
-        )
+        self._watches = InterestWatches(listening.authorizer, listening.closures, self.send_message)
 
     async def run(self) -> None:
         """Serve until cancelled. Raises Unauthenticated when the credential is no longer valid."""

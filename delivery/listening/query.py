@@ -49,7 +49,9 @@ class EventsRequest(NamedTuple):
 
 
 def parse_query(query_string: bytes, known: Set[str] = _NAMES) -> dict[str, str]:
-    """Parse the parameters by name; others than these are refused. Raises UnknownField, InvalidField, InvalidUtf8."""
+    """Parse the parameters by name; only known ones are accepted. Raises UnknownField,
+    InvalidField, InvalidUtf8.
+    """
     try:
         pairs = parse_qsl(
             query_string.decode("ascii"),

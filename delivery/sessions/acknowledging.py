@@ -3,8 +3,8 @@ position is changed in the database, and the process whose connection serves the
 notified. SQL module.
 
 A connection saves its own positions only while it knows every acknowledgement that was stored here
-(delivery.py), so that neither undoes the other. What is acknowledged is claimed no more (claims.py);
-a member of a group that shares acknowledges what it has claimed, and nothing else.
+(delivery.py), so that neither undoes the other. What is acknowledged is claimed no more
+(claims.py); a member of a group that shares acknowledges what it has claimed, and nothing else.
 """
 
 from collections.abc import Mapping, Sequence

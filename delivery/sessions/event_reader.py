@@ -17,7 +17,7 @@ from eventhub.http.messages import Peer
 
 
 class SessionEventReader(RoundReader):
-    """The reader of one response. Call `connect`, then iterate over `chunks`; `close` at the end."""
+    """The reader of one response. Call `connect`, iterate over `chunks`, and `close` at the end."""
 
     transport = "sse"
 

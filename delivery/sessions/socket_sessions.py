@@ -272,9 +272,10 @@ class SocketSessions:
         have expired or may not be seen any more are settled. Raises DatabaseUnavailable.
         """
         most = limits.SESSION_REDELIVERED_PER_ROUND_MAX
-        found: list[tuple[Tracked, Frame | None]] = []
-        for tracked in list(islice(session.again, most)):
-            found.append((tracked, await self._frame_again(session, tracked)))
+        found = [
+            (tracked, await self._frame_again(session, tracked))
+            for tracked in list(islice(session.again, most))
+        ]
         if self._socket.changed() or self._sessions.get(session.name) is not session:
             return []  # rights changed during an await: the next round reads them again
         frames: list[Frame] = []

@@ -136,7 +136,14 @@ def test_the_api_document_has_every_route() -> None:
     paths: dict[str, Any] = document()["paths"]
     assert [
         route
-        for route in (*HTTP_ROUTES, *BULK_ROUTES, *LISTEN_ROUTES, *PULL_ROUTES, *SESSION_ROUTES, *EXPLAIN_ROUTES)
+        for route in (
+            *HTTP_ROUTES,
+            *BULK_ROUTES,
+            *LISTEN_ROUTES,
+            *PULL_ROUTES,
+            *SESSION_ROUTES,
+            *EXPLAIN_ROUTES,
+        )
         if route.method.lower() not in paths.get(route.path, {})
     ] == []
 

@@ -221,9 +221,7 @@ class HubClient:
         hub.session("alarms") as session:`. `window`: the events that may be unacknowledged, instead
         of the session's own, over a websocket.
         """
-        return ConsumerSession(
-            self.http, name, window=window, on_gap=on_gap, transport=transport
-        )
+        return ConsumerSession(self.http, name, window=window, on_gap=on_gap, transport=transport)
 
     # --- keyed state ---
 

@@ -60,9 +60,7 @@ async def test_events_come_within_the_window_until_they_are_acknowledged(
         assert await numbers(reader, 2) == [3, 5]
 
 
-async def test_all_streams_of_the_session_come_in_its_order(
-    hub: LiveHub, orders: LiveZone
-) -> None:
+async def test_all_streams_of_the_session_come_in_its_order(hub: LiveHub, orders: LiveZone) -> None:
     """A stream that it gets later is announced before its events."""
     orders.create_stream("refunds")
     create_session(orders, order="priority")
