@@ -6,7 +6,6 @@ slow reader costs one buffer and delays no other; one that takes nothing for too
 disconnected with a message to resume (reader_monitor.py).
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import NamedTuple

@@ -121,7 +121,7 @@ async def test_an_event_comes_again_over_the_connection_of_another_process(
 def test_what_was_pulled_is_given_back(hub: LiveHub, orders: LiveZone) -> None:
     consumer(orders)
     orders.emit("orders", numbered(1, 3))
-    assert pulled(orders, 2, max=2) == [(1, 1), (2, 1)]
+    assert pulled(orders, 2) == [(1, 1), (2, 1)]
     post(orders, nak=[2])
     assert pulled(orders, 2, web=1) == [(2, 2), (3, 1)]
     assert pull(orders)["events"] == []
