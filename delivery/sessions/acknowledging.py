@@ -1,6 +1,5 @@
-"""Acknowledges events of a session from any process, over HTTP and whoever serves the session: the
-position is changed in the database, and the process whose connection serves the session is
-notified. SQL module.
+"""Acknowledges events of a session from any process, over HTTP: the position is changed in the
+database, and the process whose connection serves the session is notified. SQL module.
 
 A connection saves its own positions only while it knows every acknowledgement that was stored here
 (delivery.py), so that neither undoes the other. What is acknowledged is claimed no more

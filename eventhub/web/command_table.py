@@ -12,11 +12,12 @@ from eventhub.web.openapi import document
 _HEADERS = ("If-Match", "If-None-Match")
 _JSON = "application/json"
 _RAW = "application/x-ndjson"
-# What the command line does by itself: `emit`, `listen`, `segments download`, `login`; and what has
-# no end. Passwords
-# are typed in the console, not in a shell, which stores them in its history.
+# What the command line does by itself: `emit`, `listen`, `segments download`, `login`. Passwords
+# are typed in the console, not in a shell, which stores them in its history. Events of a session
+# have no end.
 _BY_HAND = re.compile(
-    r"/v1/(session(/setup|/password)?|sessions/{name}/events|streams/{stream}/(events|segments/{segment}/raw))"
+    r"/v1/(session(/setup|/password)?|sessions/{name}/events"
+    r"|streams/{stream}/(events|segments/{segment}/raw))"
 )
 # whose last word is the verb itself
 _ACTIONS = {
