@@ -121,8 +121,8 @@ class SessionDelivery:
     async def acknowledge(
         self, client_id: int, name: str, given: Sequence[Acknowledgement]
     ) -> AcknowledgedSession:
-        """Acknowledge events of a client's session; the connection that serves it, in any process, is
-        notified. Raises what `acknowledge` of acknowledging.py raises, and DatabaseUnavailable.
+        """Acknowledge events of a client's session; the connection that serves it, in any process,
+        is notified. Raises what `acknowledge` of acknowledging.py raises, and DatabaseUnavailable.
         """
         async with reading(self._pool) as connection:
             found = await acknowledge(connection, client_id, name, given)

@@ -38,8 +38,8 @@ SESSION_ROUTES: tuple[Route, ...] = (
         path="/v1/sessions/{name}/acknowledgements",
         summary="Acknowledge events of a session",
         description=(
-            "Of the own client's consumer session of that name, served by a connection of any process,"
-            " or by none. All or nothing; answers after the commit, with the session's"
+            "Of the own client's consumer session of that name, served by a connection of any"
+            " process, or by none. All or nothing; answers after the commit, with the session's"
             " positions. Acknowledging an event again has no effect. Acknowledgements of a"
             " best-effort session have none either. A member of a group that shares acknowledges"
             " what it has claimed."
