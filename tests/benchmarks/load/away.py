@@ -85,7 +85,7 @@ async def _read(job: AwayJob, socket: AwaySocket, server: psutil.Process) -> dic
     ack = {"op": "ack", "session": name, "stream": job.listen["stream"]}
     socket.first = asyncio.get_running_loop().create_future()
     socket.counted, acknowledged = 0, 0
-    every, memory = max(job.read_events // SAMPLES, 1), [0]
+    every, memory = max(job.read_events // SAMPLES, 1), [server.memory_full_info().uss]
 
     def count() -> None:
         nonlocal acknowledged

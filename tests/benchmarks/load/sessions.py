@@ -255,9 +255,13 @@ class HubSide:
             stalled = await self._socket(stalled.sessions)
 
     def _send(self) -> None:
-        for producer in self._producers:
+        """Send what waits; each producer in turn, because the hub closes silent connections."""
+        for _ in range(len(self._producers)):
+            producer = self._producers.pop(0)
+            self._producers.append(producer)
             if producer.idle and self._waiting:
                 producer.send(self._waiting.pop(0))
+                break
 
     def _answered(self, _: Connection) -> None:
         self._send()

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Coroutine, Iterator, Sequence
 
 import aiohttp
+import orjson
 from eventhub_client.http import Http
 from eventhub_client.sessions import ConsumerSession
 from eventhub_client.types import Delivered, HubProblem, SessionEnded
@@ -132,18 +133,30 @@ async def create(url: str, keys: Sequence[str], members: int) -> None:
     async with aiohttp.ClientSession(headers=_headers(keys[0])) as http:
         await ask(http, "PUT", f"{url}/v1/streams/{STREAM}", {})
     for client, key in enumerate(keys):
-        numbers = iter(range(client * PER_CLIENT, min((client + 1) * PER_CLIENT, members)))
+        numbers = range(client * PER_CLIENT, min((client + 1) * PER_CLIENT, members))
+        waiting = iter(numbers)
         async with aiohttp.ClientSession(headers=_headers(key)) as http:
-            await asyncio.gather(*(_create_some(http, url, numbers) for _ in range(AT_ONCE)))
+            await asyncio.gather(*(_create_some(http, url, waiting) for _ in range(AT_ONCE)))
+            lines = b"\n".join(map(_registration, numbers))
+            headers = {"Content-Type": "application/x-ndjson"}
+            bulk = f"{url}/v1/registrations/bulk"
+            async with http.post(bulk, data=lines + b"\n", headers=headers) as answer:
+                last = orjson.loads((await answer.read()).splitlines()[-1])
+        if last.get("created") != len(numbers):
+            raise RuntimeError(f"bulk: {last}")
 
 
-async def _create_some(http: aiohttp.ClientSession, url: str, numbers: Iterator[int]) -> None:
-    for number in numbers:
-        name = f"s{number}"
-        await ask(http, "POST", f"{url}/v1/sessions", {"name": name, "kind": "consumer"})
-        registration = {"streams": [STREAM], "session": name, "domain": "fleet"}
-        body = {**registration, "attributes": {"s": number}}
-        await ask(http, "POST", f"{url}/v1/registrations", body)
+async def _create_some(http: aiohttp.ClientSession, url: str, waiting: Iterator[int]) -> None:
+    for number in waiting:
+        body = {"name": f"s{number}", "kind": "consumer"}
+        await ask(http, "POST", f"{url}/v1/sessions", body)
+
+
+def _registration(number: int) -> bytes:
+    """Return the line of the bulk route that registers the events of a session."""
+    owner = {"op": "create", "key": f"k{number}", "session": f"s{number}"}
+    filter = {"domain": "fleet", "attributes": {"s": number}}
+    return orjson.dumps({**owner, "streams": [STREAM], **filter})
 
 
 def _headers(key: str) -> dict[str, str]:

@@ -68,6 +68,7 @@ class Drill:
         self._members: list[Member] = []
         self._attempts: list[float] = []
         self._connected_s = 0.0
+        self._started = 0  # members that run
 
     async def __aenter__(self) -> "Drill":
         self._hub = HubUnderTest(self._data / "hub")
@@ -79,6 +80,7 @@ class Drill:
             for client in range(-(-self._sockets // PER_CLIENT))
         ]
         await create(url, keys, self._sockets)
+        print(f"{self._sockets} sessions created", flush=True)
         WatchedSession.attempts = self._attempts
         for number in range(self._sockets):
             if number % PER_CLIENT == 0:
@@ -98,10 +100,12 @@ class Drill:
         running = []
         for at, member in enumerate(self._members, 1):
             running.append(asyncio.create_task(member.run()))
+            self._started = at
             if at % 100 == 0:
                 await until(lambda: self._missing() == 0, "the first connections", PATIENCE_S)
         await until(lambda: self._missing() == 0, "the first connections", PATIENCE_S)
         self._connected_s = time.monotonic() - began_s
+        print(f"{self._sockets} sessions connected within {self._connected_s:.1f} s", flush=True)
         producing = asyncio.create_task(self._producer.run())
         performed: dict[str, Callable[[], Awaitable[None]]] = {
             "replace": self._replace,
@@ -181,8 +185,7 @@ class Drill:
 
     def _missing(self) -> int:
         """Return how many of the sessions that were started are not connected."""
-        started = [one for one in self._members if one.session._task is not None]
-        return sum(not one.session.connected for one in started)
+        return sum(not one.session.connected for one in self._members[: self._started])
 
     def _unreceived(self) -> Sequence[tuple[int, int]]:
         return [
