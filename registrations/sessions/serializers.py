@@ -182,6 +182,7 @@ class SessionGroupSerializer(ChangedSerializer, AnswerSerializer):
 class SessionSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
     group = serializers.CharField(source="group_name", allow_null=True)
+    kind = serializers.ChoiceField(choices=Kind.of_clients())
     supplies = SuppliedTypeSerializer(many=True)
     suspended = serializers.BooleanField(help_text=_SUSPENDED)
     order_options = OrderOptionsSerializer()

@@ -131,12 +131,15 @@ async def test_the_newer_of_a_connection_and_a_pull_serves_the_session(
         await acknowledge(reader, 3)
         assert pulled(orders, 1) == [(2, 1)]
         assert (await reader.hear_op("disconnected"))["reason"] == "replaced"
-        waits = asyncio.create_task(
-            asyncio.to_thread(hub.call, "POST", PULL.format("s"), {"wait_s": 20}, key=orders.admin)
-        )
-        await until(lambda: _is_pulled(orders))
         await connect(reader)
         assert await numbers(reader, 1) == [2]
+        await acknowledge(reader, 2)
+        waits = asyncio.create_task(
+            asyncio.to_thread(hub.call, "POST", PULL.format("s"), {"wait_s": 60}, key=orders.admin)
+        )
+        await until(lambda: _is_pulled(orders))
+        assert (await reader.hear_op("disconnected"))["reason"] == "replaced"
+        await connect(reader)
         (await waits).refused(409, "session_replaced")
 
 

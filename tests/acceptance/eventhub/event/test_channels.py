@@ -100,8 +100,7 @@ async def test_one_sparse_event_is_pushed_without_a_second_one(
     hub: LiveHub, zone: LiveZone, reading: int
 ) -> None:
     """Each event is emitted only after the one before has arrived: a batching hub would never
-    finish. A wake-up that is lost costs up to HEAD_POLL_INTERVAL_S, half of it on average; three of
-    ten have no part of that even on a busy machine.
+    finish. A wake-up that is lost costs up to HEAD_POLL_INTERVAL_S.
     """
     zone.create_stream("sparse")
     took_s: list[float] = []
@@ -115,7 +114,7 @@ async def test_one_sparse_event_is_pushed_without_a_second_one(
                 took_s.append(time.perf_counter() - began_s)
                 assert await posting == [event["sequence"]] == [number]
     tenths_s = statistics.quantiles(took_s, n=10)
-    assert tenths_s[2] < limits.HEAD_POLL_INTERVAL_S / 5, tenths_s
+    assert tenths_s[4] < limits.HEAD_POLL_INTERVAL_S / 5, tenths_s
     assert tenths_s[8] < stretched(limits.HEAD_POLL_INTERVAL_S), tenths_s
 
 
