@@ -1,4 +1,4 @@
-"""POST /v1/sessions/{name}/acknowledgements: a consumer acknowledges events over HTTP, in any
+"""POST /v1/sessions/{session}/acknowledgements: a consumer acknowledges events over HTTP, in any
 process. Plain module.
 """
 
@@ -75,7 +75,6 @@ class AcknowledgeHandler:
         """Handle a request. Raises subclasses of BadRequest and Unauthenticated, and what
         `acknowledge` of acknowledging.py raises.
         """
-        name = utf8_path(call.parameters[0])
         head = read_head(call.scope["headers"])
         principal = await call.authenticate(head.credential)
         if head.content_type not in ("", JSON):
@@ -85,6 +84,7 @@ class AcknowledgeHandler:
         )
         given = _parse(body)
         _require_listen(principal, given)
+        name = await self._delivery.name_in_path(principal, utf8_path(call.parameters[0]))
         acknowledged = await self._delivery.acknowledge(principal.client_id, name, given)
         streams: list[StreamPositionJson] = [
             {"stream": stream, "cursor": cursor.json()}

@@ -80,27 +80,15 @@ async def _acknowledge_claims(
     """Acknowledge what a member has claimed for itself of the events of its group."""
     await claims.lock(connection, holder)
     before = await _positions(connection, holder.session_id, given)
-    ended = await claims.acknowledge(
+    ids = {name: one.position.stream_id for name, one in before.items()}
+    changed = await claims.change(
         connection,
         holder,
-        [
-            claims.AcknowledgedClaims(
-                before[one.stream].position.stream_id, one.through, one.sequences
-            )
-            for one in given
-        ],
+        [claims.AcknowledgedClaims(ids[one.stream], one.through, one.sequences) for one in given],
+        [claims.ExtendedClaims(ids[one.stream], one.again, 0.0) for one in given if one.again],
     )
-    if ended:
-        await claims.advance(connection, holder.session_id, dict.fromkeys(ended))
-    again = [
-        claims.ExtendedClaims(before[one.stream].position.stream_id, one.again, 0.0)
-        for one in given
-        if one.again
-    ]
-    if again:
-        await claims.extend(connection, holder, again)
     cursors = await _cursors(connection, holder.session_id, given)
-    return AcknowledgedSession(holder.holder_id, cursors, changed=bool(ended or again))
+    return AcknowledgedSession(holder.holder_id, cursors, changed=any(changed))
 
 
 async def _acknowledge(

@@ -12,6 +12,7 @@ from uuid import UUID
 import orjson
 
 from delivery.ordering.options import OrderName
+from eventhub.access.names import id_in_path, valid_name
 from eventhub.access.sessions import CONSUMER, UnknownSession, WrongSessionKind
 from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
@@ -96,6 +97,20 @@ class Redelivery(NamedTuple):
 class _Known(NamedTuple):
     id: int
     acknowledgements: int
+
+
+async def name_in_path(connection: Connection, client_id: int, text: str) -> str:
+    """Return the name of a client's session, which a path names by its name or its id. Raises
+    UnknownSession, InvalidName, FieldTooLong.
+    """
+    id = id_in_path(text)
+    if id is None:
+        return valid_name(text, field="session")
+    values = {"client_id": client_id, "session_id": id}
+    name: str | None = await fetch_value(connection, SQL["name"], values)
+    if name is None:
+        raise UnknownSession(field="session")
+    return name
 
 
 async def find_session(connection: Connection, client_id: int, name: str) -> SessionSettings | None:

@@ -81,6 +81,13 @@ class ExtendedClaims(NamedTuple):
     visibility_s: float
 
 
+class ChangedClaims(NamedTuple):
+    """How many claims were acknowledged, and of how many the time was changed."""
+
+    acknowledged: int = 0
+    extended: int = 0
+
+
 class RenewedClaim(NamedTuple):
     """An event that is handed out again."""
 
@@ -171,10 +178,24 @@ async def lock(connection: Connection, holder: Holder) -> dict[int, UUID | None]
     return {one.id: one.attachment for one in locked}
 
 
-async def acknowledge(
+async def change(
+    connection: Connection,
+    holder: Holder,
+    given: Sequence[AcknowledgedClaims],
+    extended: Sequence[ExtendedClaims],
+) -> ChangedClaims:
+    """End and extend claims of the holder of a session that is locked, and advance its position."""
+    ended = await _acknowledge(connection, holder, given) if given else {}
+    if ended:
+        await advance(connection, holder.session_id, dict.fromkeys(ended))
+    count = await extend(connection, holder, extended) if extended else 0
+    return ChangedClaims(sum(ended.values()), count)
+
+
+async def _acknowledge(
     connection: Connection, holder: Holder, given: Sequence[AcknowledgedClaims]
 ) -> dict[int, int]:
-    """End claims of the holder; return how many in each stream. Call `advance` then."""
+    """End claims of the holder; return how many in each stream."""
     found = orjson.dumps([one._asdict() for one in given]).decode()
     values = {**_of(holder), "acknowledged": found}
     ended = await fetch_all(connection, _EndedClaims, SQL["acknowledge"], values)

@@ -71,6 +71,13 @@ class SessionDelivery:
         services.feed.session_listeners.add(self._check_due.set)
         services.log.tail.listeners[ACKNOWLEDGED] = self._note_acknowledged
 
+    async def name_in_path(self, principal: Principal, text: str) -> str:
+        """Return the name of the client's session, which a path names by its name or its id. Raises
+        UnknownSession, InvalidName, FieldTooLong, DatabaseUnavailable.
+        """
+        async with reading(self._pool) as connection:
+            return await name_in_path(connection, principal.client_id, text)
+
     async def connect(
         self, principal: Principal, name: str, waker: asyncio.Event, transport: str
     ) -> tuple[ConnectedSession, list[SessionPosition]]:

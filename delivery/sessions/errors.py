@@ -20,7 +20,9 @@ class SessionDisconnected(Conflict):
 
 
 class StreamOfNoRegistration(NotFound):
-    """The session has no registration on this stream, so it has no position there."""
+    """The session has no registration on this stream, so it has no events of it; GET
+    /v1/sessions/{session}/positions lists its streams.
+    """
 
 
 class SequenceAhead(Conflict):

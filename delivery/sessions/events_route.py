@@ -1,4 +1,4 @@
-"""GET /v1/sessions/{name}/events: the events of a consumer session of all its streams, as
+"""GET /v1/sessions/{session}/events: the events of a consumer session of all its streams, as
 server-sent events. Plain module.
 """
 
@@ -8,7 +8,6 @@ from delivery.listening.responses import SSE_HEADERS
 from delivery.listening.services import ListenerServices
 from delivery.sessions.event_reader import SessionEventReader
 from delivery.sessions.socket_sessions import SessionServices
-from eventhub.access.names import valid_name
 from eventhub.http.call import Call
 from eventhub.http.messages import Peer, StreamingResponse, utf8_path
 
@@ -30,13 +29,15 @@ class SessionEventsHandler:
         BadRequest and Unauthenticated, and what SocketSessions.connect raises.
         """
         scope, services = call.scope, self._services
-        name = valid_name(utf8_path(call.parameters[0]), field="session")
         credential = credential_of(scope["query_string"], scope["headers"])
         principal = await call.authenticate(credential)
         if principal.session is not None:
             principal.session.require("listen")
         parse_query(scope["query_string"], _PARAMETERS)
         accepted(scope["headers"], (SSE,))
+        name = await self._sessions.delivery.name_in_path(
+            principal, utf8_path(call.parameters[0])
+        )
         peer = call.incoming.peer
         with await self._monitor.admit(principal):
             await services.catch_up.handshake(principal.queue_owner)

@@ -48,7 +48,7 @@ class PullSources:
 
     def __init__(self, services: PullServices, delivery: SessionDelivery) -> None:
         self.services = services
-        self._delivery = delivery
+        self.delivery = delivery
         self._sources: dict[_SourceKey, PullSource] = {}
         self._opening: WeakValueDictionary[_SourceKey, asyncio.Lock] = WeakValueDictionary()
 
@@ -118,7 +118,7 @@ class PullSources:
                     await claims.attach_pulls(connection, found.queue_id, uuid4())
         if attachment is None:
             raise UnknownSession(field="session")
-        self._delivery.replace(settings.id, attachment)
+        self.delivery.replace(settings.id, attachment)
         return await self._open(principal, found, attachment)
 
     async def _open(

@@ -23,6 +23,8 @@ from eventhub.http.routes import SESSION, ResponseSpec, Route, query_parameter, 
 _REFUSES: tuple[type[errors.EventHubError], ...] = (
     errors.InvalidUtf8,
     errors.InvalidField,
+    errors.InvalidName,
+    errors.FieldTooLong,
     errors.Unauthenticated,
     errors.InvalidCredentials,
     errors.TokenExpired,
@@ -35,10 +37,10 @@ _REFUSES: tuple[type[errors.EventHubError], ...] = (
 SESSION_ROUTES: tuple[Route, ...] = (
     Route(
         method="POST",
-        path="/v1/sessions/{name}/acknowledgements",
+        path="/v1/sessions/{session}/acknowledgements",
         summary="Acknowledge events of a session",
         description=(
-            "Of the own client's consumer session of that name, served by a connection of any"
+            "Of a consumer session of the own client, named by its name or its id, and served by a connection of any"
             " process, or by none. All or nothing; answers after the commit, with the session's"
             " positions. Acknowledging an event again has no effect. Acknowledgements of a"
             " best-effort session have none either. A member of a group that shares acknowledges"
@@ -53,7 +55,6 @@ SESSION_ROUTES: tuple[Route, ...] = (
             errors.NumberOutOfRange,
             errors.UnknownField,
             errors.MissingField,
-            errors.FieldTooLong,
             errors.BodyTooLarge,
             errors.RequestTimeout,
             errors.UnsupportedMediaType,
@@ -67,7 +68,7 @@ SESSION_ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="GET",
-        path="/v1/sessions/{name}/events",
+        path="/v1/sessions/{session}/events",
         summary="Connect a consumer session, and receive its events",
         description=(
             "Server-sent events without end: the messages that a websocket has for the session, of"
@@ -86,8 +87,6 @@ SESSION_ROUTES: tuple[Route, ...] = (
         raises=(
             *_REFUSES,
             errors.UnknownField,
-            errors.FieldTooLong,
-            errors.InvalidName,
             NotAcceptable,
             own.SessionDisconnected,
             errors.LimitReached,

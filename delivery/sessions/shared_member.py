@@ -175,13 +175,7 @@ class SharedMember:
                 reading(self._sources.services.pool) as connection,
                 claims.changing(connection, holder),
             ):
-                ended: set[int] = set()
-                for ack in acks:
-                    ended |= (await claims.acknowledge(connection, holder, [ack.given])).keys()
-                if ended:
-                    await claims.advance(connection, holder.session_id, dict.fromkeys(ended))
-                if given_back:
-                    await claims.extend(connection, holder, given_back)
+                await claims.change(connection, holder, [ack.given for ack in acks], given_back)
         except BaseException:
             self._acks[:0] = acks
             self._given_back[:0] = given_back

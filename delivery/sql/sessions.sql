@@ -1,6 +1,10 @@
 -- Delivery to consumer sessions: the connection that serves a session, and the positions that it saves. An attachment is the id of
 -- one connection to a session; everything that a connection writes has its attachment as condition.
 
+-- name: name
+-- The name of a session of a client.
+SELECT name FROM sessions WHERE id = %(session_id)s AND client_id = %(client_id)s AND deleted_at IS NULL
+
 -- name: find
 -- A session by name. The settings of its group apply instead of its own.
 SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,

@@ -16,7 +16,7 @@ _RAW = "application/x-ndjson"
 # are typed in the console, not in a shell, which stores them in its history. Events of a session
 # have no end.
 _BY_HAND = re.compile(
-    r"/v1/(session(/setup|/password)?|sessions/{name}/events"
+    r"/v1/(session(/setup|/password)?|sessions/{session}/events"
     r"|streams/{stream}/(events|segments/{segment}/raw))"
 )
 # whose last word is the verb itself

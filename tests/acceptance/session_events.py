@@ -38,10 +38,19 @@ class SessionEvents(Session):
 
 @asynccontextmanager
 async def session_events(
-    hub: LiveHub, key: str = "", name: str = "s", *, web: int = 0, token: str = "", **headers: str
+    hub: LiveHub,
+    key: str = "",
+    name: str = "s",
+    *,
+    web: int = 0,
+    token: str = "",
+    path: str = "",
+    **headers: str,
 ) -> AsyncIterator[SessionEvents]:
-    """Connect a session and receive `connected`. Raises Refused."""
-    url = f"{hub.web[web].url}/v1/sessions/{name}/events"
+    """Connect a session, by another name in the `path` if given, and receive `connected`. Raises
+    Refused.
+    """
+    url = f"{hub.web[web].url}/v1/sessions/{path or name}/events"
     sent = {"Accept": "text/event-stream", **headers}
     if key:
         sent["Authorization"] = f"Bearer {key}"

@@ -14,7 +14,7 @@ from tests.live import LiveHub
 from tests.sink import Sink
 
 SOCKET = frozenset({"WS listen", "WS interest", "WS connect", "WS emit"})
-ENDLESS = frozenset({"GET /v1/sessions/{name}/events"})  # the answer to who may
+ENDLESS = frozenset({"GET /v1/sessions/{session}/events"})  # the answer to who may
 
 # What the owner, too, is refused: nothing of the kind is there, or it is in use.
 REFUSED = {

@@ -9,7 +9,7 @@ from tests.acceptance.bad_inputs import EMIT, EVENT, Bad, World
 pytestmark = pytest.mark.usefixtures("untouched")
 SESSIONS, GROUPS = "/v1/sessions", "/v1/session-groups"
 SESSION, GROUP = f"{SESSIONS}/{{session}}", f"{GROUPS}/{{session_group}}"
-PULL = f"{SESSIONS}/{{name}}/pull"
+PULL = f"{SESSION}/pull"
 REGISTRATIONS = "/v1/registrations"
 HEADER = "EventHub-Session"
 EVENTS = "/v1/streams/orders/events"
@@ -38,7 +38,7 @@ def acknowledge(case: str, outcome: str, at: str, /, body: Any, **more: Any) -> 
     name = more.pop("name", "session")
     path = f"{SESSIONS}/{name}/acknowledgements"
     return bad(
-        case, f"POST {SESSIONS}/{{name}}/acknowledgements", path, outcome, at, body=body, **more
+        case, f"POST {SESSION}/acknowledgements", path, outcome, at, body=body, **more
     )
 
 
@@ -58,7 +58,7 @@ def events(
 ) -> Bad:
     """Return a request for the events of a session that is refused; `query` ends its path."""
     path = f"{SESSIONS}/{session}/events{more.pop('query', '')}"
-    return bad(name, f"GET {SESSIONS}/{{name}}/events", path, outcome, at, **more)
+    return bad(name, f"GET {SESSION}/events", path, outcome, at, **more)
 
 
 def through(session: str, route: str, path: str, outcome: str, at: str, **more: Any) -> Bad:
@@ -74,7 +74,13 @@ CASES = (
     pull("no session", "404 unknown_session", "session", session="nowhere"),
     pull("another client's", "404 unknown_session", "session", session="theirsession"),
     pull("a supplier's", "403 wrong_session_kind", "session", session="supplier"),
+    *(pull(f"session {name}", "404 unknown_session", "session", session=name)
+      for name in ("0", "9" * 30, "<theirsession>")),
     pull("no name", "400 invalid_name", "session", session="a%20b"),
+    pull("acknowledges elsewhere", "404 stream_of_no_registration", "acknowledgements.0.stream",
+         body={"acknowledgements": [{**ORDERS, "stream": "refunds"}]}),
+    pull("visible elsewhere", "404 stream_of_no_registration", "visibility.0.stream",
+         body={"visibility": [{**ORDERS, "stream": "refunds", "visibility_s": 5}]}),
     pull("a list", "400 invalid_field", body=[]),
     pull("no JSON", "400 malformed_json", body=b"{"),
     pull("text", "415 unsupported_media_type", headers={"Content-Type": "text/plain"}),
@@ -96,12 +102,14 @@ CASES = (
     events("no session", "404 unknown_session", "session", session="nowhere"),
     events("another client's", "404 unknown_session", "session", session="theirsession"),
     events("a supplier's", "403 wrong_session_kind", "session", session="supplier"),
+    events("session 0", "404 unknown_session", "session", session="0"),
     events("no name", "400 invalid_name", "session", session="a%20b"),
     events("a page", "406 not_acceptable", "accept", headers={"Accept": "application/json"}),
     events("a cursor", "400 unknown_field", "from", query="?from=now"),
     events("through a supplier", "403 wrong_session_kind", HEADER, headers={HEADER: "supplier"}),
     create("no name", "400 missing_field", "name", name=""),
     create("name no name", "400 invalid_name", "name", name="a b"),
+    create("name a number", "400 invalid_field", "name", name="12"),
     create("no kind", "400 missing_field", "kind", kind=""),
     create("kind unknown", "400 invalid_field", "kind", kind="reader"),
     create("taken", "409 session_exists", "name", name="session"),
@@ -138,7 +146,8 @@ CASES = (
     *(bad(f"session {number}", f"{method} {SESSION}", f"{SESSIONS}/{number}", "404 unknown_session",
           "session", body={} if method == "PATCH" else None, key=key)
       for method in ("GET", "PATCH", "DELETE")
-      for number, key in (("0", "admin"), ("9" * 30, "admin"), ("<theirsession>", "listener"))),
+      for number, key in (("0", "admin"), ("9" * 30, "admin"), ("<theirsession>", "listener"),
+                          ("a%20b", "admin"), ("session", "operator"))),
     *(bad(f"query {query}", f"GET {SESSIONS}", f"{SESSIONS}?{query}", outcome, query.split("=")[0])
       for query, outcome in (("kind=x", "400 invalid_field"), ("name=a%20b", "400 invalid_name"),
                              ("group=a%20b", "400 invalid_name"), ("limit=0", "400 invalid_field"),
@@ -149,6 +158,7 @@ CASES = (
     bad("positions by client", f"GET {SESSION}/positions",
         f"{SESSIONS}/<session>/positions?client=a", "400 unknown_field", "client"),
     group("no name", "400 missing_field", "name"),
+    group("name a number", "400 invalid_field", "name", name="12"),
     group("taken", "409 session_group_exists", "name", name="team"),
     group("taken by another client", "409 session_group_exists", "name", name="theirs"),
     group("supplies", "400 unknown_field", "supplies", name="a", supplies=[]),
