@@ -25,7 +25,12 @@ from registrations.filtersets import OwnedFilterSet
 from registrations.resource import OwnedView
 from registrations.services import lock_owner
 from registrations.sessions import services
-from registrations.sessions.selectors import CLIENTS_SESSIONS, SESSION_GROUPS, SESSIONS, positions_of
+from registrations.sessions.selectors import (
+    CLIENTS_SESSIONS,
+    SESSION_GROUPS,
+    SESSIONS,
+    positions_of,
+)
 from registrations.sessions.serializers import (
     NewSessionGroupSerializer,
     NewSessionSerializer,
