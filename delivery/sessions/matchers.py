@@ -11,12 +11,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from delivery.listening.protocol import NOTHING_MATCHED, MatchedRegistrations
-from delivery.listening.registration_matcher import (
-    RegistrationMatcher,
-    RegistrationSet,
-    reported,
-)
+from delivery.listening.registration_matcher import RegistrationMatcher, reported
 from delivery.listening.services import ListenerServices
+from delivery.listening.version_loader import RegistrationSet
 from delivery.ordering.queue import DeliveryQueue
 from delivery.sessions.event_routing import (
     RoutedFollower,
@@ -203,9 +200,9 @@ class SharedMatchers:
     async def _new(
         self, owner: SessionOwner, stream: StreamInfo
     ) -> AsyncIterator[RegistrationMatcher]:
-        log, feed, types = self._services.log, self._services.feed, self._services.types
-        hierarchy = ZoneHierarchy(types, stream.zone_id)
-        registrations = RegistrationSet(owner=owner)
-        opened = RegistrationMatcher.open(log, feed, registrations, stream.id, hierarchy)
+        services = self._services
+        hierarchy = ZoneHierarchy(services.types, stream.zone_id)
+        about = RegistrationSet(owner=owner), stream.id, hierarchy
+        opened = RegistrationMatcher.open(services.versions, services.feed, *about)
         async with opened as matcher:
             yield matcher

@@ -406,6 +406,7 @@ SESSIONS_CACHED_MAX = 10_000  # by the authorizer; some 5 MB
 
 # --- delivery to sessions ---
 SESSIONS_PER_SOCKET_MAX = 64  # like listeners
+VERSION_LOADS_PER_GROUP_MAX = 200  # matchers of listeners and sessions that are loaded at once
 SESSION_STREAMS_MAX = 1_000  # of one connected session; a ring's slots take 64 KiB each
 SESSION_MATCHES_REMEMBERED = 1_024  # results of a group in a stream, while members are near
 SESSION_ROUTE_PAGE_EVENTS_MAX = 64  # matched for all sessions before other work runs: some 2 ms
