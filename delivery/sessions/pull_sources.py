@@ -14,8 +14,9 @@ from weakref import WeakValueDictionary
 
 from delivery.listening.services import ListenerServices
 from delivery.sessions import claims
+from delivery.sessions.attaching import required_consumer
 from delivery.sessions.claims import Holder
-from delivery.sessions.delivery import SessionDelivery, required_consumer
+from delivery.sessions.delivery import SessionDelivery
 from delivery.sessions.errors import SessionNotReliable
 from delivery.sessions.pull_source import PullServices, PullSource
 from delivery.sessions.pulled_events import PulledQueue
