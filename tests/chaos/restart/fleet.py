@@ -31,9 +31,9 @@ class WatchedSession(ConsumerSession):
         self.attempts.append(time.monotonic())
         await super()._once()
 
-    async def _begin(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+    def _begin(self) -> None:
         self.connected = True
-        await super()._begin(socket)
+        super()._begin()
 
     def _lose(self) -> None:
         self.connected = False
