@@ -1,6 +1,7 @@
 """What a pull acknowledges and extends: finds the streams that it names, and stores the changes.
 SQL module.
 """
+
 from collections.abc import Mapping
 
 from delivery.sessions import claims
