@@ -241,6 +241,7 @@ class StreamListener:
             return False
         if self._matcher is not None:
             await self._matcher.catch_up(self.cursor.sequence)
+            page = await self._matcher.narrowed(page)
         await self._learn_types(page)
         follower.advance_to(page[-1])
         self._put(page, read=read)

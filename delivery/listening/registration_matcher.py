@@ -22,6 +22,7 @@ from registrations.feed import CatalogChange, Feed
 from registrations.filters.evaluate import no_supertypes
 from registrations.filters.report import ReportTemplate, merged_report, stored_report
 from registrations.matching.metrics import ReportedWork
+from registrations.matching.postings import SpecKeys, keys_of_specs
 from registrations.matching.spec import Specs
 from registrations.matching.strategies import AUTO, StreamStrategy
 from registrations.matching.versions import StreamVersion, SuspensionSpan
@@ -33,6 +34,7 @@ class ListenerMatcher(Protocol):
     """The part of a matcher that a listener uses: RegistrationMatcher, or those of a session."""
 
     async def catch_up(self, after: int) -> None: ...
+    async def narrowed(self, page: list[StoredEvent]) -> list[StoredEvent]: ...
     async def learn(self, events: Sequence[Event], *, through: int) -> None: ...
     def matching(self, stored: StoredEvent) -> MatchedRegistrations: ...
     def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent: ...
@@ -118,6 +120,15 @@ class RegistrationMatcher:
     def is_current(self, after: int) -> bool:
         """Return whether `apply` has nothing to do."""
         return not self._stale and after >= self._after
+
+    async def narrowed(self, page: list[StoredEvent]) -> list[StoredEvent]:
+        """Return the events of a page to evaluate: all."""
+        return page
+
+    def spec_keys(self) -> list[SpecKeys] | None:
+        """Return the keys of all specs; None if any event may match."""
+        specs = (spec for version in self._versions.values() for spec in version.specs)
+        return keys_of_specs(specs)
 
     async def learn(self, events: Sequence[Event], *, through: int) -> None:
         """Load the declared types of events (ZoneHierarchy.learn). Raises DatabaseUnavailable."""

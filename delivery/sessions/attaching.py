@@ -34,7 +34,7 @@ _PROCESS = f"{socket.gethostname()} {os.getpid()}"
 Connected = tuple[ConnectedSession, list[SessionPosition]]
 
 
-class _Request(NamedTuple):
+class _SessionRequest(NamedTuple):
     """A connection that asks for the session of a client."""
 
     client_id: int
@@ -72,7 +72,7 @@ class SessionAttacher:
         Raises UnknownSession, WrongSessionKind, SessionDisconnected, LimitReached,
         DatabaseUnavailable.
         """
-        request = _Request(principal.client_id, name, waker, transport)
+        request = _SessionRequest(principal.client_id, name, waker, transport)
         async with self._locks.setdefault(request.key, asyncio.Lock()):
             call = self._calls.submit(request)
             try:
@@ -90,10 +90,10 @@ class SessionAttacher:
             if not isinstance(found, EventHubError):
                 self._release(found[0])
 
-    async def _attach(self, requests: Sequence[_Request]) -> list[Connected | EventHubError]:
+    async def _attach(self, requests: Sequence[_SessionRequest]) -> list[Connected | EventHubError]:
         """Attach each connection, or tell why not. Raises DatabaseUnavailable: then none is."""
-        subscribed: dict[_Request, ConnectedSession] = {}
-        results: dict[_Request, Connected | EventHubError] = {}
+        subscribed: dict[_SessionRequest, ConnectedSession] = {}
+        results: dict[_SessionRequest, Connected | EventHubError] = {}
         try:
             async with reading(self._pool) as connection:
                 found = await find_sessions(connection, [request.key for request in requests])
