@@ -48,6 +48,7 @@ class Member:
         self.received: Counter[int] = Counter()  # by the number of the event
         self.stored: set[int] = set()
         self.problems: list[str] = []
+        self.ended = False  # with a problem
         self._acknowledging: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -62,6 +63,7 @@ class Member:
                     self._start(self._acknowledge(number, event))
         except (HubProblem, SessionEnded) as error:
             self.problems.append(f"{self.session.name}: {error!r}")
+            self.ended = True
 
     async def _acknowledge(self, number: int, event: Delivered) -> None:
         try:
