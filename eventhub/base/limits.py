@@ -331,6 +331,7 @@ READY_CHECK_S_MAX = 2  # one check of /readyz
 GC_THRESHOLD = 10_000  # new objects between two collections of the youngest generation
 GRACEFUL_S_MAX = 3  # a stopping web process waits this long for requests under way
 RECONNECTS_PER_S = 250  # of the sockets of a stopping web process: the close of each has a pause
+REFUSED_RECONNECT_S_MAX = 3  # the longest of a handshake that a stopping web process refuses
 RECONNECT_PAUSE_S_MAX = 15.0  # the longest of these; people wait for some
 KEEP_ALIVE_S = 75  # longer than clients' pools keep a connection, so that theirs close first
 DESCRIPTORS_RESERVED = 256  # of a process: for the database, logs and files
