@@ -15,7 +15,7 @@ from eventhub.event.envelope import Event
 from registrations.filters.ast import Scalar
 
 
-class Position(NamedTuple):
+class EventPosition(NamedTuple):
     """The position of an event. Positions of one group are compared by `order`, which is unique and
     ascends; times may repeat or go back, and decide only what is outside of a pattern's window.
     """
@@ -35,7 +35,7 @@ class NewEvent(NamedTuple):
     attributes: dict[str, Any]
 
 
-Bound = tuple[Position | NewEvent, ...]  # what a variable is bound to; one value for a single event
+Bound = tuple[EventPosition | NewEvent, ...]  # what a variable is bound to; one value for a single event
 
 
 class Match(NamedTuple):
@@ -43,7 +43,7 @@ class Match(NamedTuple):
 
     pattern: int
     key: Scalar  # of the partition; None: the pattern has no partitions
-    position: Position
+    position: EventPosition
     bindings: Mapping[str, Bound]
 
 
@@ -54,7 +54,7 @@ class Notify(NamedTuple):
 
     pattern: int
     key: Scalar
-    position: Position
+    position: EventPosition
     bindings: Mapping[str, Bound]
     target: str | None = None
 
@@ -66,9 +66,9 @@ class Announce(NamedTuple):
 
     pattern: int
     key: Scalar
-    position: Position
+    position: EventPosition
     event: NewEvent
-    causes: tuple[Position, ...]
+    causes: tuple[EventPosition, ...]
     stream: str | None = None
 
 
@@ -79,7 +79,7 @@ class Dropped(NamedTuple):
 
     pattern: int
     key: Scalar
-    position: Position
+    position: EventPosition
     reason: str
     count: int
 
@@ -88,7 +88,7 @@ class Ended(NamedTuple):
     """A pattern that will never match again, because it was to match `once`."""
 
     pattern: int
-    position: Position
+    position: EventPosition
 
 
 Output = Match | Notify | Announce | Dropped | Ended
@@ -99,7 +99,7 @@ class Waiting(NamedTuple):
 
     element: str  # as the pattern writes it
     status: str  # inactive, waiting, matched or failed
-    since: Position | None  # where it started: it sees later events only
+    since: EventPosition | None  # where it started: it sees later events only
     expires_us: int | None  # when its window ends; None: not by time
     bound: Mapping[str, Bound]  # by itself and the elements below
     children: tuple["Waiting", ...] = ()
@@ -111,7 +111,7 @@ class PatternEngine(Protocol):
     Concurrency: none. One task owns an engine; no method awaits.
     """
 
-    def feed(self, position: Position, event: Event) -> list[Output]:
+    def feed(self, position: EventPosition, event: Event) -> list[Output]:
         """Take the next event, whose position is after all others, and return the outputs that it
         causes, in the order in which they apply.
         """
