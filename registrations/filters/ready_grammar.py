@@ -15,9 +15,11 @@ from registrations.filters.sexpr import syntax_error
 
 # Types are words in one half of a filter, components and constants in the other: the lexer matches
 # only the tokens that may come next.
-GRAMMAR = r"""
+_START = r"""
 ?start: _BRACE simple _CLOSE_BRACE | simple
 simple: [VARIABLE _COLON] types [_BAR expression]
+"""
+RULES = r"""
 types: (TYPE | TEXT) (_COMMA (TYPE | TEXT))*
 expression: any
 ?any: all (OR all)*
@@ -65,6 +67,7 @@ _COMMA: ","
 _BAR: "|"
 %ignore /\s+/
 """
+GRAMMAR = _START + RULES
 CLOSES = {"_OPEN": "_CLOSE", "_BRACE": "_CLOSE_BRACE"}
 _HELP = (  # by the text where parsing fails
     (r"=(?!=)", "Equality is written ==."),
