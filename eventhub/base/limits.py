@@ -928,3 +928,19 @@ AUDIT_TASKS_PER_CORE = 32  # that read segments: some 16 s of work each at 20,00
 MIGRATE_LOCK_MS_MAX = 100  # for a table's lock, while others wait behind it
 MIGRATE_PAUSE_S = (0.1, 1.0)  # between two attempts to get it
 MIGRATE_S_MAX = 300.0  # of attempts
+
+# --- patterns over several events ---
+PATTERN_CHARS_MAX = FILTER_CHARS_MAX  # of its text
+PATTERN_ELEMENTS_MAX = 32  # each is a filter that the group evaluates for every event
+PATTERN_DEPTH_MAX = 32  # parts within parts
+PATTERN_ACTIONS_MAX = 32  # one for each element
+PATTERN_ATTRIBUTES_MAX = 64  # of an event that a pattern creates
+PATTERN_WITHIN_S_DEFAULT = 24 * 3600  # that a match may span: incidents rarely take longer
+PATTERN_WITHIN_S_MAX = 30 * 24 * 3600  # what is waited for longer belongs into keyed state
+PATTERN_LAST_DEFAULT = 100  # events that a match may span
+PATTERN_LAST_MAX = 10_000  # some 3 MB of one partition
+# partitions of one pattern at a time; beyond it those without an event for longest are discarded
+PATTERN_KEYS_MAX = 10_000
+PATTERN_BYTES_MAX = 8 * 1024 * 1024  # of one pattern's state in memory: 800 bytes for each key
+PATTERN_GROUP_BYTES_MAX = 128 * 1024 * 1024  # of all patterns of a group; a state is saved whole
+PATTERN_STEPS_MAX = 20_000  # candidates tried for one event and pattern: about 20 ms
