@@ -87,7 +87,8 @@ _HELP = (  # by the text where parsing fails
     (r"->|=>|,", "A part that follows another is joined by ;."),
     (r"butnot\b", "Put one of several butnot into parentheses."),
     (r"(?i:and|or|then|followed_by|until|not)\b", "Parts are joined by &&, ||, ; and butnot."),
-    (rf"(?!{'|'.join(FUNCTIONS)})[^\W\d]\w*\s*\(", f"The functions are {', '.join(FUNCTIONS)}."),
+    (r"=(?!=)", "Equality is written ==."),
+    (r"\(", f"Two parts are joined by an operator; the functions are {', '.join(FUNCTIONS)}."),
 )
 _EXPECTED = (  # by a token that may come next
     ("DURATION", "Expected a duration, as in within 5m; the units are ms, s, m, h and d."),
@@ -150,7 +151,7 @@ def unfit(text: str, at: int, state: InteractiveParser, brackets: Brackets) -> s
         return unfit_in_element(text, at, state, [one.token for one in opened])
     if rest[0] in ")}]" and (not opened or rest[0] != _PAIRS[opened[-1].token]):
         return "There is no matching opening bracket."
-    for pattern, message in _HELP if "INTEGER" not in choices else ():
+    for pattern, message in _HELP if "WHERE" in choices else ():
         if re.match(pattern, rest):
             return message
     return _expected(choices)

@@ -1,0 +1,243 @@
+"""The engine of READY's compound patterns: many patterns over the events of one group (RDY-20 to
+RDY-34, RDY-46, RDY-47). Plain module.
+
+An event is matched once against the distinct filters of all elements. It then costs about as much
+as there are patterns that wait for it: a pattern takes the events of elements that cannot come
+first only while it has taken others.
+"""
+
+from collections.abc import Iterator
+
+from eventhub.base import limits
+from eventhub.event.envelope import Event
+from registrations.filters.ast import Scalar
+from registrations.filters.values import key_of
+from registrations.patterns.ast import Pattern
+from registrations.patterns.leaves import LeafIndex
+from registrations.patterns.pattern_engine import Ended, EventPosition, Output, Waiting
+from registrations.patterns.plan import plan_of
+from registrations.patterns.running import Moment, RunningPattern, Sees
+from registrations.patterns.saved import SavedGroup, decoded, encoded
+from registrations.patterns.waiting import waiting_of
+
+_GROUP_BYTES_GOAL = 0.9  # of the limit, once it is exceeded
+Subscribers = dict[int, dict[int, int]]  # filter -> patterns by number -> their elements as bits
+
+
+def sees_all(position: EventPosition, event: Event) -> bool:
+    """Return true: the pattern gets every event of its group."""
+    return True
+
+
+class ReadyEngine:
+    """All patterns of one group, under numbers that the caller gives (pattern_engine.py).
+
+    Concurrency: none. One task owns an engine; no method awaits.
+    """
+
+    def __init__(self, leaves: LeafIndex | None = None) -> None:
+        self.leaves = LeafIndex() if leaves is None else leaves
+        self._running: dict[int, RunningPattern] = {}
+        self._first: Subscribers = {}  # elements that an event may be the first of
+        self._later: Subscribers = {}  # the others, of patterns that have taken events
+        self._order = 0  # of the newest event
+        self._clock_us = 0  # the greatest time of an event
+        self._bytes = 0
+
+    # --- patterns ---
+
+    def add(self, number: int, pattern: Pattern, sees: Sees = sees_all) -> None:
+        """Add a pattern; it starts with the next event. It replaces another one under that number.
+
+        `sees`: returns whether the pattern's owner may see an event; others do not exist for it.
+        """
+        self.remove(number)
+        running = RunningPattern(number, plan_of(pattern), sees)
+        self._running[number] = running
+        self._register(running)
+
+    def remove(self, number: int) -> None:
+        """Remove a pattern and its state; do nothing if it does not exist."""
+        running = self._running.pop(number, None)
+        if running is not None:
+            self._discard(running)
+            self._unregister(running)
+
+    def suspend(self, number: int) -> None:
+        """Stop matching a pattern: its filters leave the index, and its partial matches are
+        discarded, because it would not see the events that complete or fail them (RDY-05, RDY-46).
+        """
+        running = self._running[number]
+        self._discard(running)
+        self._unregister(running)
+
+    def resume(self, number: int) -> None:
+        """Match a suspended pattern again, from the next event on."""
+        running = self._running[number]
+        if not running.leaves and not running.ended:
+            self._register(running)
+
+    def is_registered(self, number: int) -> bool:
+        """Return whether the filters of a pattern are in the index."""
+        return bool(self._running[number].leaves)
+
+    def __len__(self) -> int:
+        """Return the number of patterns."""
+        return len(self._running)
+
+    @property
+    def bytes(self) -> int:
+        """The estimated memory of all partial matches."""
+        return self._bytes
+
+    # --- events ---
+
+    def feed(self, position: EventPosition, event: Event) -> list[Output]:
+        """Take the next event; return its outputs: those of patterns in the order of their
+        numbers, of each the actions of its parts, then its match, then its actions.
+
+        Raises ValueError for a position that is not after the others.
+        """
+        if position.order <= self._order:
+            raise ValueError(f"event {position.order} comes after event {self._order}")
+        self._order = position.order
+        self._clock_us = max(self._clock_us, position.time_us)
+        moment = Moment(position, event, self._clock_us)
+        outputs: list[Output] = []
+        takers = self._takers(event)
+        for number in sorted(takers):
+            self._give(self._running[number], moment, takers[number], outputs)
+        if self._bytes > limits.PATTERN_GROUP_BYTES_MAX:
+            self._shed(moment, outputs)
+        return outputs
+
+    def _takers(self, event: Event) -> dict[int, int]:
+        """Return the patterns that may take an event, with the elements that it passes as bits."""
+        takers: dict[int, int] = {}
+        for leaf in self.leaves.match(event):
+            for subscribers in (self._first, self._later):
+                for number, bits in subscribers.get(leaf, _NOBODY).items():
+                    takers[number] = takers.get(number, 0) | bits
+        return takers
+
+    def _give(
+        self, running: RunningPattern, moment: Moment, mask: int, outputs: list[Output]
+    ) -> None:
+        if not running.sees(moment.position, moment.event):
+            return
+        before, waited = running.bytes, bool(running.partitions)
+        running.take(moment, mask, outputs)
+        self._bytes += running.bytes - before
+        if running.ended:
+            outputs.append(Ended(running.number, moment.position))
+            self._discard(running)
+            self._unregister(running)
+        elif bool(running.partitions) != waited:
+            self._follow(running)
+
+    def _shed(self, moment: Moment, outputs: list[Output]) -> None:
+        """Discard partitions of the largest patterns until the group is within its limit."""
+        goal = limits.PATTERN_GROUP_BYTES_MAX * _GROUP_BYTES_GOAL
+        while self._bytes > goal:
+            largest = max(self._running.values(), key=lambda one: one.bytes)
+            before = largest.bytes
+            largest.shed(before // 2, "group_bytes_max", moment, outputs)
+            self._bytes += largest.bytes - before
+            if not largest.partitions:
+                self._follow(largest)
+
+    # --- registration of elements ---
+
+    def _register(self, running: RunningPattern) -> None:
+        running.leaves = tuple(self.leaves.add(one.node) for one in running.plan.elements)
+        for leaf, bit in running.of_leaves():
+            if bit & running.plan.root.opening:
+                _subscribe(self._first, leaf, running.number, bit)
+
+    def _follow(self, running: RunningPattern) -> None:
+        """Register the elements that cannot come first if the pattern has taken events; otherwise
+        unregister them.
+        """
+        for leaf, bit in running.of_leaves():
+            if bit & running.plan.root.opening:
+                continue
+            if running.partitions:
+                _subscribe(self._later, leaf, running.number, bit)
+            else:
+                _unsubscribe(self._later, leaf, running.number)
+
+    def _unregister(self, running: RunningPattern) -> None:
+        for leaf, _ in running.of_leaves():
+            _unsubscribe(self._first, leaf, running.number)
+            _unsubscribe(self._later, leaf, running.number)
+        for leaf in running.leaves:
+            self.leaves.remove(leaf)
+        running.leaves = ()
+
+    def _discard(self, running: RunningPattern) -> None:
+        self._bytes -= running.bytes
+        running.discard()
+
+    # --- state ---
+
+    def state(self) -> bytes:
+        """Return the state of all partial matches, counters and reports, with the version of its
+        format.
+        """
+        for running in self._running.values():
+            before, waited = running.bytes, bool(running.partitions)
+            running.expire(self._clock_us)
+            self._bytes += running.bytes - before
+            if waited and not running.partitions:
+                self._follow(running)
+        saved = [running.saved() for running in self._running.values()]
+        return encoded(SavedGroup(self._order, self._clock_us, saved))
+
+    def restore(self, state: bytes) -> None:
+        """Replace the state of an engine that has the same patterns; the outputs from then on
+        equal those of the engine that returned it. Partial matches of a pattern that is unknown,
+        suspended, or whose text is another, are discarded. Raises ValueError for an unknown format.
+        """
+        group = decoded(state)
+        self._order, self._clock_us = group.order, group.clock_us
+        for running in self._running.values():
+            running.forget()
+            self._follow(running)
+        self._bytes = 0
+        for saved in group.patterns:
+            found = self._running.get(saved.number)
+            if found is None or not found.restore(saved):
+                continue
+            self._bytes += found.bytes
+            if found.ended:
+                self._unregister(found)
+            elif found.partitions:
+                self._follow(found)
+
+    def waiting(self, pattern: int, key: Scalar = None) -> Waiting | None:
+        """Return what a pattern waits for, of one partition; None if it has no such partition."""
+        running = self._running[pattern]
+        partition = running.partitions.get(key_of(key))
+        return None if partition is None else waiting_of(running.plan, partition, self._clock_us)
+
+    def keys(self, pattern: int) -> Iterator[Scalar]:
+        """Yield the keys of a pattern's partitions, those with the oldest events first."""
+        return (one.key for one in self._running[pattern].partitions.values())
+
+    def counter_values(self, pattern: int) -> dict[str, int | float]:
+        """Return the counters of a pattern by name."""
+        return dict(self._running[pattern].counters)
+
+
+_NOBODY: dict[int, int] = {}
+
+
+def _subscribe(subscribers: Subscribers, leaf: int, number: int, bit: int) -> None:
+    patterns = subscribers.setdefault(leaf, {})
+    patterns[number] = patterns.get(number, 0) | bit
+
+
+def _unsubscribe(subscribers: Subscribers, leaf: int, number: int) -> None:
+    patterns = subscribers.get(leaf)
+    if patterns is not None and patterns.pop(number, None) is not None and not patterns:
+        del subscribers[leaf]

@@ -1,0 +1,415 @@
+"""The possible matches of the parts of a pattern, found among the events that its elements took
+(RDY-20 to RDY-29). Plain module.
+
+A possible match has an end, the order of the event that completes it, and bindings. `matches` of a
+part yields those that start after one event and end at another or before, the preferred one first:
+with the earliest event for the first element of the text, then for the second, and so on. Nothing
+is computed in advance: an event is only stored unless it can complete the pattern, and then the
+search begins with the elements that it passed. Right sides of `;` start at the end of a match of
+the left, however late they are searched, because the events are stored with their orders (RDY-45).
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import islice
+from operator import attrgetter
+from typing import NamedTuple, cast
+
+from eventhub.base import limits
+from registrations.patterns.ast import Element
+from registrations.patterns.new_events import NewEventValues
+from registrations.patterns.values import BoundEvent, BoundValue, Condition
+
+_ORDER = attrgetter("order")
+
+
+class Run(NamedTuple):
+    """A sequence that matched and takes events until the part around it matches. `first`: its first
+    event, as an index into the events of its element.
+    """
+
+    element: int
+    first: int
+    least: int
+    most: int | None
+
+
+BoundPart = BoundValue | Run
+Bound = tuple[tuple[str, BoundPart], ...]  # variables in the order of the text
+
+
+class Found(NamedTuple):
+    """A possible match. `end`: the order of the event that completes it, or its start if it needs
+    no event.
+    """
+
+    end: int
+    bound: Bound
+
+
+class StepsExceeded(Exception):
+    """The search took more steps than the limit."""
+
+
+class Candidates:
+    """The events that each element of a pattern took, while one event is matched."""
+
+    __slots__ = ("events", "steps")
+
+    def __init__(self, events: list[list[BoundEvent]], steps: int = 0) -> None:
+        self.events = events
+        self.steps = steps or limits.PATTERN_STEPS_MAX
+
+    def count(self) -> None:
+        """Count one step. Raises StepsExceeded."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise StepsExceeded
+
+    def taken(self, run: Run, end: int) -> tuple[BoundEvent, ...]:
+        """Return the events of a sequence when the part around it ends: those that it needs, and
+        those before the end up to its most.
+        """
+        events = self.events[run.element]
+        before = bisect_right(events, end - 1, key=_ORDER)
+        stop = max(before, run.first + run.least)
+        if run.most is not None:
+            stop = min(stop, run.first + run.most)
+        return tuple(islice(events, run.first, stop))
+
+
+class SearchNode:
+    """A part of a pattern, as it is searched.
+
+    `finishing`: the elements whose events can complete it; `opening`: those that can be its first
+    event (both as bits). `monotone`: a later start never adds a match.
+    """
+
+    finishing: int
+    opening: int
+    monotone = True
+    takes_more = False  # its matches have a Run
+
+    def matches(
+        self, candidates: Candidates, start: int, until: int, *, exact: bool
+    ) -> Iterator[Found]:
+        """Yield the possible matches of events after `start` that end at `until` or, unless
+        `exact`, before.
+        """
+        raise NotImplementedError
+
+    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
+        """Return the least end of these matches; None if there is none."""
+        found = self.matches(candidates, start, until, exact=False)
+        return min((one.end for one in found), default=None)
+
+
+class ElementNode(SearchNode):
+    """One event."""
+
+    def __init__(self, index: int, variable: str) -> None:
+        self.index = index
+        self.variable = variable
+        self.finishing = self.opening = 1 << index
+
+    def matches(
+        self, candidates: Candidates, start: int, until: int, *, exact: bool
+    ) -> Iterator[Found]:
+        events = candidates.events[self.index]
+        for index in range(bisect_right(events, start, key=_ORDER), len(events)):
+            event = events[-1] if exact else events[index]
+            if event.order > until or (exact and event.order != until):
+                return
+            candidates.count()
+            yield Found(event.order, ((self.variable, event),))
+            if exact:
+                return
+
+    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
+        events = candidates.events[self.index]
+        index = bisect_right(events, start, key=_ORDER)
+        return _order_at(events, index, until)
+
+
+class SequenceNode(SearchNode):
+    """A sequence of consecutive events of one element."""
+
+    takes_more = True
+
+    def __init__(self, index: int, element: Element, variable: str) -> None:
+        self.index = index
+        self.variable = variable
+        self.least, self.most = element.least, element.most
+        self.finishing = self.opening = 1 << index
+
+    def matches(
+        self, candidates: Candidates, start: int, until: int, *, exact: bool
+    ) -> Iterator[Found]:
+        events = candidates.events[self.index]
+        first = bisect_right(events, start, key=_ORDER)
+        if self.least == 0:
+            if not exact or start == until:
+                yield self._found(start, first)
+            return
+        last = len(events) - self.least
+        for index in range(last if exact and last >= first else first, last + 1):
+            end = events[index + self.least - 1].order
+            if end > until or (exact and end != until):
+                return
+            candidates.count()
+            yield self._found(end, index)
+
+    def runs(
+        self, candidates: Candidates, start: int, until: int, *, exact: bool
+    ) -> Iterator[Found]:
+        """Yield the possible matches of every length, the part around it being a condition."""
+        events = candidates.events[self.index]
+        most = len(events) if self.most is None else self.most
+        for first in range(bisect_right(events, start, key=_ORDER), len(events) - self.least + 1):
+            for stop in range(first + self.least, min(first + most, len(events)) + 1):
+                end = events[stop - 1].order
+                if end > until:
+                    break
+                if not exact or end == until:
+                    candidates.count()
+                    yield Found(end, ((self.variable, tuple(events[first:stop])),))
+
+    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
+        if self.least == 0:
+            return start
+        events = candidates.events[self.index]
+        index = bisect_right(events, start, key=_ORDER) + self.least - 1
+        return _order_at(events, index, until)
+
+    def _found(self, end: int, first: int) -> Found:
+        return Found(end, ((self.variable, Run(self.index, first, self.least, self.most)),))
+
+
+class PairNode(SearchNode):
+    """Two parts and an operator. Its match ends the sequences that are its sides.
+
+    `in_row`: it is the left side of the same operator, with which it is one row, `A && B && C`.
+    """
+
+    def __init__(self, left: SearchNode, right: SearchNode) -> None:
+        self.left = left
+        self.right = right
+        self.in_row = False
+        self.monotone = left.monotone and right.monotone
+        self.finishing = left.finishing | right.finishing
+        self.opening = left.opening | right.opening
+
+    def joined(self, candidates: Candidates, one: Found, other: Found) -> Found:
+        """Return a match of both sides, their sequences complete."""
+        end = max(one.end, other.end)
+        return Found(end, self._left(candidates, one, end) + self._right(candidates, other, end))
+
+    def _left(self, candidates: Candidates, one: Found, end: int) -> Bound:
+        return closed(candidates, one.bound, end) if self.left.takes_more else one.bound
+
+    def _right(self, candidates: Candidates, other: Found, end: int) -> Bound:
+        return closed(candidates, other.bound, end) if self.right.takes_more else other.bound
+
+
+class BothNode(PairNode):
+    """`&&`: both parts match, in any order. In a row the sequences end with the row."""
+
+    @property
+    def takes_more(self) -> bool:  # type: ignore[override]
+        """Whether its matches have a Run."""
+        return self.in_row and (self.left.takes_more or self.right.takes_more)
+
+    def joined(self, candidates: Candidates, one: Found, other: Found) -> Found:
+        if self.in_row:
+            return Found(max(one.end, other.end), one.bound + other.bound)
+        return super().joined(candidates, one, other)
+
+    def matches(
+        self, candidates: Candidates, start: int, until: int, *, exact: bool
+    ) -> Iterator[Found]:
+        both = self.left, self.right
+        last_must = [exact and not _may_end(candidates, side, until) for side in both]
+        for one in self.left.matches(candidates, start, until, exact=last_must[1]):
+            missing = exact and one.end != until
+            for other in self.right.matches(candidates, start, until, exact=missing):
+                yield self.joined(candidates, one, other)
+
+    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
+        one = self.left.earliest(candidates, start, until)
+        other = None if one is None else self.right.earliest(candidates, start, until)
+        return None if one is None or other is None else max(one, other)
+
+
+class EitherNode(PairNode):
+    """`||`: one of the parts matches; the left is preferred."""
+
+    def matches(
+        self, candidates: Candidates, start: int, until: int, *, exact: bool
+    ) -> Iterator[Found]:
+        for side, closes in ((self.left, self._left), (self.right, self._right)):
+            for one in side.matches(candidates, start, until, exact=exact):
+                yield Found(one.end, closes(candidates, one, one.end))
+
+    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
+        ends = (side.earliest(candidates, start, until) for side in (self.left, self.right))
+        return min((end for end in ends if end is not None), default=None)
+
+
+class ThenNode(PairNode):
+    """`;`: the right part starts where a match of the left ends. In a row a sequence ends with the
+    next part.
+    """
+
+    @property
+    def takes_more(self) -> bool:  # type: ignore[override]
+        """Whether its matches have a Run."""
+        return self.in_row and self.right.takes_more
+
+    def _right(self, candidates: Candidates, other: Found, end: int) -> Bound:
+        return other.bound if self.in_row else super()._right(candidates, other, end)
+
+    def __init__(
+        self, left: SearchNode, right: SearchNode, *, left_empty: bool, right_empty: bool
+    ) -> None:
+        super().__init__(left, right)
+        self.finishing = right.finishing | (left.finishing if right_empty else 0)
+        self.opening = left.opening | (right.opening if left_empty else 0)
+
+    def matches(
+        self, candidates: Candidates, start: int, until: int, *, exact: bool
+    ) -> Iterator[Found]:
+        fails_from: int | None = None  # the right side does not match from there
+        failed: set[int] = set()
+        for one in self.left.matches(candidates, start, until, exact=False):
+            if one.end in failed or (fails_from is not None and one.end >= fails_from):
+                continue
+            any_found = False
+            for other in self.right.matches(candidates, one.end, until, exact=exact):
+                any_found = True
+                yield self.joined(candidates, one, other)
+            if not any_found and self.right.monotone:
+                fails_from = one.end if fails_from is None else min(one.end, fails_from)
+            elif not any_found:
+                failed.add(one.end)
+
+    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
+        if not self.right.monotone:
+            return super().earliest(candidates, start, until)
+        one = self.left.earliest(candidates, start, until)
+        return None if one is None else self.right.earliest(candidates, one, until)
+
+
+class ButNotNode(PairNode):
+    """`butnot`: the left part matches before the right. An event that completes both fails it."""
+
+    def __init__(self, left: SearchNode, right: SearchNode) -> None:
+        super().__init__(left, right)
+        self.monotone = False
+        self.finishing = left.finishing
+
+    def matches(
+        self, candidates: Candidates, start: int, until: int, *, exact: bool
+    ) -> Iterator[Found]:
+        failed = self.right.earliest(candidates, start, until)
+        if failed is not None and exact:
+            return
+        for one in self.left.matches(candidates, start, until, exact=exact):
+            if failed is None or one.end < failed:
+                yield Found(one.end, self._left(candidates, one, one.end))
+
+    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
+        one = self.left.earliest(candidates, start, until)
+        failed = self.right.earliest(candidates, start, until)
+        return one if one is not None and (failed is None or one < failed) else None
+
+
+class WhereNode(SearchNode):
+    """A part whose matches meet a condition."""
+
+    def __init__(self, part: SearchNode, condition: Condition) -> None:
+        self.part = part
+        self.condition = condition
+        self.finishing, self.opening = part.finishing, part.opening
+        self.monotone = part.monotone
+
+    def matches(
+        self, candidates: Candidates, start: int, until: int, *, exact: bool
+    ) -> Iterator[Found]:
+        part = self.part
+        for one in of_every_length(part, candidates, start, until, exact=exact):
+            if self.condition.holds(bindings_of(candidates, one)):
+                yield one
+
+
+class DoNode(SearchNode):
+    """A part that binds new events; its other actions are not the search's (actions.py)."""
+
+    def __init__(self, part: SearchNode, assigned: tuple[NewEventValues, ...]) -> None:
+        self.part = part
+        self.assigned = assigned
+        self.finishing, self.opening = part.finishing, part.opening
+        self.monotone, self.takes_more = part.monotone, part.takes_more
+
+    def matches(
+        self, candidates: Candidates, start: int, until: int, *, exact: bool
+    ) -> Iterator[Found]:
+        for one in self.part.matches(candidates, start, until, exact=exact):
+            yield self.assign(candidates, one)
+
+    def assign(self, candidates: Candidates, found: Found) -> Found:
+        """Return a match with the events that the actions create for it."""
+        if not self.assigned:
+            return found
+        bindings = bindings_of(candidates, found)
+        new: list[tuple[str, BoundPart]] = []
+        for form in self.assigned:
+            bindings[form.variable] = event = form.of(bindings)
+            new.append((form.variable, event))
+        return Found(found.end, (*found.bound, *new))
+
+    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
+        return self.part.earliest(candidates, start, until)
+
+
+def of_every_length(
+    part: SearchNode, candidates: Candidates, start: int, until: int, *, exact: bool
+) -> Iterator[Found]:
+    """Yield the possible matches of a part in a condition: a sequence may have taken any number."""
+    if isinstance(part, SequenceNode):
+        yield from part.runs(candidates, start, until, exact=exact)
+    elif isinstance(part, DoNode) and part.takes_more:
+        for one in of_every_length(part.part, candidates, start, until, exact=exact):
+            yield part.assign(candidates, one)
+    else:
+        yield from part.matches(candidates, start, until, exact=exact)
+
+
+def closed(candidates: Candidates, bound: Bound, end: int) -> Bound:
+    """Return bindings in which every sequence is complete, the part around it having ended."""
+    return tuple(
+        (name, candidates.taken(value, end) if isinstance(value, Run) else value)
+        for name, value in bound
+    )
+
+
+def bindings_of(candidates: Candidates, found: Found) -> dict[str, BoundValue]:
+    """Return the bindings of a match, its sequences complete."""
+    return cast(dict[str, BoundValue], dict(closed(candidates, found.bound, found.end)))
+
+
+def _may_end(candidates: Candidates, node: SearchNode, until: int) -> bool:
+    """Return whether the event `until`, the newest, can complete a part."""
+    bits = node.finishing
+    while bits:
+        last = bits & -bits
+        events = candidates.events[last.bit_length() - 1]
+        if events and events[-1].order == until:
+            return True
+        bits ^= last
+    return False
+
+
+def _order_at(events: list[BoundEvent], index: int, until: int) -> int | None:
+    if index >= len(events) or events[index].order > until:
+        return None
+    return events[index].order
