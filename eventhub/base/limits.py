@@ -943,4 +943,4 @@ PATTERN_LAST_MAX = 10_000  # some 3 MB of one partition
 PATTERN_KEYS_MAX = 10_000
 PATTERN_BYTES_MAX = 8 * 1024 * 1024  # of one pattern's state in memory: 800 bytes for each key
 PATTERN_GROUP_BYTES_MAX = 128 * 1024 * 1024  # of all patterns of a group; a state is saved whole
-PATTERN_STEPS_MAX = 20_000  # candidates tried for one event and pattern: about 20 ms
+PATTERN_STEPS_MAX = 20_000  # of the search for one event and pattern: about 20 ms

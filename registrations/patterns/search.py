@@ -21,6 +21,7 @@ from registrations.patterns.new_events import NewEventValues
 from registrations.patterns.values import BoundEvent, BoundValue, Condition
 
 _ORDER = attrgetter("order")
+_EVALUATION_STEPS = 8
 
 
 class Run(NamedTuple):
@@ -60,9 +61,9 @@ class Candidates:
         self.events = events
         self.steps = steps or limits.PATTERN_STEPS_MAX
 
-    def count(self) -> None:
-        """Count one step. Raises StepsExceeded."""
-        self.steps -= 1
+    def count(self, steps: int = 1) -> None:
+        """Count the steps of one candidate. Raises StepsExceeded."""
+        self.steps -= steps
         if self.steps < 0:
             raise StepsExceeded
 
@@ -165,14 +166,19 @@ class SequenceNode(SearchNode):
         """Yield the possible matches of every length, the part around it being a condition."""
         events = candidates.events[self.index]
         most = len(events) if self.most is None else self.most
-        for first in range(bisect_right(events, start, key=_ORDER), len(events) - self.least + 1):
-            for stop in range(first + self.least, min(first + most, len(events)) + 1):
+        first = bisect_right(events, start, key=_ORDER)
+        if exact:
+            if not events or events[-1].order != until:
+                return
+            first = max(first, len(events) - most)
+        for index in range(first, len(events) - self.least + 1):
+            stops = range(index + self.least, min(index + most, len(events)) + 1)
+            for stop in (len(events),) if exact else stops:
                 end = events[stop - 1].order
                 if end > until:
                     break
-                if not exact or end == until:
-                    candidates.count()
-                    yield Found(end, ((self.variable, tuple(events[first:stop])),))
+                candidates.count()
+                yield Found(end, ((self.variable, tuple(events[index:stop])),))
 
     def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
         if self.least == 0:
@@ -337,7 +343,9 @@ class WhereNode(SearchNode):
     ) -> Iterator[Found]:
         part = self.part
         for one in of_every_length(part, candidates, start, until, exact=exact):
-            if self.condition.holds(bindings_of(candidates, one)):
+            bindings = bindings_of(candidates, one)
+            candidates.count(_work(bindings))
+            if self.condition.holds(bindings):
                 yield one
 
 
@@ -361,6 +369,7 @@ class DoNode(SearchNode):
         if not self.assigned:
             return found
         bindings = bindings_of(candidates, found)
+        candidates.count(_work(bindings))
         new: list[tuple[str, BoundPart]] = []
         for form in self.assigned:
             bindings[form.variable] = event = form.of(bindings)
@@ -395,6 +404,12 @@ def closed(candidates: Candidates, bound: Bound, end: int) -> Bound:
 def bindings_of(candidates: Candidates, found: Found) -> dict[str, BoundValue]:
     """Return the bindings of a match, its sequences complete."""
     return cast(dict[str, BoundValue], dict(closed(candidates, found.bound, found.end)))
+
+
+def _work(bindings: dict[str, BoundValue]) -> int:
+    """Return the steps that it takes to evaluate a condition or an event."""
+    lengths = (len(one) for one in bindings.values() if isinstance(one, tuple))
+    return _EVALUATION_STEPS + sum(lengths)
 
 
 def _may_end(candidates: Candidates, node: SearchNode, until: int) -> bool:
