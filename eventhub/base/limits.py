@@ -932,7 +932,7 @@ MIGRATE_S_MAX = 300.0  # of attempts
 # --- patterns over several events ---
 PATTERN_CHARS_MAX = FILTER_CHARS_MAX  # of its text
 PATTERN_ELEMENTS_MAX = 32  # each is a filter that the group evaluates for every event
-PATTERN_DEPTH_MAX = 32  # parts within parts
+PATTERN_DEPTH_MAX = 64  # parts within parts; a row of elements with an action each
 PATTERN_ACTIONS_MAX = 32  # one for each element
 PATTERN_ATTRIBUTES_MAX = 64  # of an event that a pattern creates
 PATTERN_WITHIN_S_DEFAULT = 24 * 3600  # that a match may span: incidents rarely take longer

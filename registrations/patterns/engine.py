@@ -196,11 +196,13 @@ class ReadyEngine:
     def restore(self, state: bytes) -> None:
         """Replace the state of an engine that has the same patterns; the outputs from then on
         equal those of the engine that returned it. Partial matches of a pattern that is unknown,
-        suspended, or whose text is another, are discarded. Raises ValueError for an unknown format.
+        suspended, or whose normal form is another, are discarded. Raises ValueError for an unknown format.
         """
         group = decoded(state)
         self._order, self._clock_us = group.order, group.clock_us
         for running in self._running.values():
+            if running.ended:
+                self._register(running)
             running.forget()
             self._follow(running)
         self._bytes = 0

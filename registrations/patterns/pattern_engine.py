@@ -121,8 +121,8 @@ class PatternEngine(Protocol):
 
     def restore(self, state: bytes) -> None:
         """Replace the state of an engine that has the same patterns. The outputs from then on equal
-        those of the engine that returned it. Partial matches of a pattern that is unknown, or whose
-        text is another, are discarded. Raises ValueError for an unknown format.
+        those of the engine that returned it. Partial matches of a pattern that is unknown, or which
+        has changed, are discarded. Raises ValueError for an unknown format.
         """
 
     def waiting(self, pattern: int, key: Scalar = None) -> Waiting | None:

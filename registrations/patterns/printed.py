@@ -3,8 +3,10 @@ Plain module.
 """
 
 import re
+from collections.abc import Callable
 
-from registrations.filters.ast import And, Node, Operand, Path
+from eventhub.base import limits
+from registrations.filters.ast import And, Operand, Path
 from registrations.filters.normal import normal, printed_parts
 from registrations.filters.ready_printed import (
     expression_text,
@@ -28,6 +30,7 @@ from registrations.patterns.ast import (
     Where,
 )
 
+ElementText = Callable[[Element], str]
 # precedence, the lowest first
 _STRENGTH: dict[Operator, int] = {";": 0, "||": 1, "&&": 2, "butnot": 3}
 _POSTFIXED = 4
@@ -71,29 +74,34 @@ def duration_text(us: int) -> str:
     return f"{us // found[1]}{found[0]}"
 
 
-def normal_filter(node: Node) -> str:
-    """Return a text that is equal for two filters with the same normal form; they match the same
-    events.
+def normal_pattern(pattern: Pattern) -> str:
+    """Return the normal form of a pattern, in which every filter is in its own normal form and the
+    window is stated. Patterns with equal normal forms have the same outputs for all events.
     """
-    alternatives = [" ".join(text for text, _ in parts) for parts in printed_parts(normal(node))]
-    return "\n".join(alternatives) if alternatives else "never"
+    within_us = pattern.within_us or limits.PATTERN_WITHIN_S_DEFAULT * 1_000_000
+    last = f"{pattern.last}" if pattern.last else f"{limits.PATTERN_LAST_DEFAULT} by default"
+    per = "" if pattern.per is None else simple_text(pattern.per)
+    part = _text(pattern.part, 0, _normal_element)
+    return f"{part} per {per} within {within_us} last {last} once {pattern.once}"
 
 
-def _text(part: Part, least: int) -> str:
+def _text(part: Part, least: int, element: ElementText = element_text) -> str:
     match part:
         case Element():
-            return element_text(part)
+            return element(part)
         case Combined(operator, left, right):
             strength = _STRENGTH[operator]
             # the operators group from the left, butnot not at all
             own = strength + 1 if operator == "butnot" else strength
             sign = ";" if operator == ";" else f" {operator}"
-            text = f"{_text(left, own)}{sign} {_text(right, strength + 1)}"
+            others = _text(left, own, element), _text(right, strength + 1, element)
+            text = f"{others[0]}{sign} {others[1]}"
             return text if strength >= least else f"({text})"
         case Where(inner, condition):
-            return f"{_text(inner, _POSTFIXED)} where {expression_text(condition, _name)}"
+            text = _text(inner, _POSTFIXED, element)
+            return f"{text} where {expression_text(condition, _name)}"
         case Do(inner, actions):
-            return f"{_text(inner, _POSTFIXED)} do {', '.join(map(_action, actions))}"
+            return f"{_text(inner, _POSTFIXED, element)} do {', '.join(map(_action, actions))}"
 
 
 def _action(action: Action) -> str:
@@ -129,6 +137,12 @@ def _value(value: Operand) -> str:
 
 def _name(path: Path) -> str:
     return path.name
+
+
+def _normal_element(element: Element) -> str:
+    alternatives = printed_parts(normal(element.node))
+    texts = [" ".join(text for text, _ in parts) for parts in alternatives]
+    return f"{{{element.variable}{_range(element)}: {' or '.join(texts) or 'never'}}}"
 
 
 def _range(element: Element) -> str:

@@ -3,6 +3,7 @@ discarded at limits. Plain module.
 """
 
 from collections.abc import Callable, Iterator
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from eventhub.base import limits
@@ -13,7 +14,7 @@ from registrations.patterns.actions import Occasion, outer, run
 from registrations.patterns.pattern_engine import Dropped, EventPosition, Match, Output
 from registrations.patterns.partition import Partition, Window, match_of, match_of_part
 from registrations.patterns.plan import Plan
-from registrations.patterns.printed import print_pattern
+from registrations.patterns.printed import normal_pattern
 from registrations.patterns.saved import SavedEvent, SavedPartition, SavedPattern
 from registrations.patterns.search import Candidates, StepsExceeded, bindings_of
 from registrations.patterns.values import BoundEvent, Number
@@ -47,7 +48,8 @@ class RunningPattern:
         self.ended = False
         self._window = Window(plan.within_us, plan.last)
         self._dropped: dict[str, tuple[int, int]] = {}  # by reason: in all, and as reported last
-        self._text = print_pattern(plan.pattern)
+        text = normal_pattern(plan.pattern)
+        self._digest = blake2b(text.encode(), digest_size=16).digest()
 
     def of_leaves(self) -> Iterator[tuple[int, int]]:
         """Yield the filter of each element, and the element as a bit."""
@@ -206,14 +208,14 @@ class RunningPattern:
         partitions = [self._saved_partition(one) for one in self.partitions.values()]
         dropped = [(reason, *counts) for reason, counts in self._dropped.items()]
         return SavedPattern(
-            self.number, self._text, self.ended, partitions, dropped, dict(self.counters)
+            self.number, self._digest, self.ended, partitions, dropped, dict(self.counters)
         )
 
     def restore(self, saved: SavedPattern) -> bool:
         """Replace the state, which is empty, by one of the same pattern; return whether it is. A
         suspended pattern takes no partitions.
         """
-        if saved.text != self._text:
+        if saved.digest != self._digest:
             return False
         self.ended = saved.ended
         self.counters = dict(saved.counters)

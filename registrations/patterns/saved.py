@@ -39,10 +39,12 @@ class SavedPartition(Struct, array_like=True):
 
 
 class SavedPattern(Struct, array_like=True):
-    """A pattern. `dropped`: reasons, with the count in all and as reported last."""
+    """A pattern. `digest`: of its normal form. `dropped`: reasons, with the count in all and as
+    reported last.
+    """
 
     number: int
-    text: str
+    digest: bytes
     ended: bool
     partitions: list[SavedPartition]
     dropped: list[tuple[str, int, int]]

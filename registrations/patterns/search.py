@@ -141,6 +141,7 @@ class SequenceNode(SearchNode):
         self.index = index
         self.variable = variable
         self.least, self.most = element.least, element.most
+        self.monotone = element.least > 0  # an empty one ends where it starts
         self.finishing = self.opening = 1 << index
 
     def matches(

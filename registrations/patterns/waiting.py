@@ -16,13 +16,14 @@ from registrations.patterns.search import (
     ThenNode,
     bindings_of,
 )
+from registrations.patterns.values import BoundEvent
 
 
 class _View(NamedTuple):
     """The events of a partition that are in the window now."""
 
     candidates: Candidates
-    by_order: dict[int, EventPosition]
+    by_order: dict[int, BoundEvent]
     newest: int
     within_us: int
 
@@ -34,7 +35,7 @@ def waiting_of(plan: Plan, partition: Partition, now_us: int) -> Waiting:
     """
     oldest_us = now_us - plan.within_us
     events = [[one for one in taken if one.time_us >= oldest_us] for taken in partition.events]
-    by_order = {one.order: one.position for one in partition.taken if one.time_us >= oldest_us}
+    by_order = {one.order: one for one in partition.taken if one.time_us >= oldest_us}
     view = _View(Candidates(events), by_order, max(by_order, default=0), plan.within_us)
     return _waiting(plan.tree, view, 0)
 
@@ -54,7 +55,9 @@ def _waiting(tree: PlannedPart, view: _View, start: int | None) -> Waiting:
     elif status == "waiting":
         for child in children:
             bound |= child.bound
-    return Waiting(text, status, view.by_order.get(start), _expiry(bound, view), bound, children)
+    since = view.by_order.get(start)
+    position = None if since is None else since.position
+    return Waiting(text, status, position, _expiry(bound, view), bound, children)
 
 
 def _match(tree: PlannedPart, view: _View, start: int) -> Found | None:
@@ -83,5 +86,5 @@ def _has_failed(tree: PlannedPart, view: _View, start: int) -> bool:
 def _expiry(bound: Mapping[str, Bound], view: _View) -> int | None:
     """Return when the first of the bound events leaves the window."""
     events = (one for found in bound.values() for one in found if isinstance(one, EventPosition))
-    times = [one.time_us for one in events]
+    times = [view.by_order[one.order].time_us for one in events]
     return min(times) + view.within_us if times else None
