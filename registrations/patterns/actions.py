@@ -82,10 +82,7 @@ def outer(value: BoundValue) -> Bound:
 def causes_of(bindings: Bindings) -> tuple[EventPosition, ...]:
     """Return the positions of all bound events, each once, in order."""
     found = {
-        one
-        for value in bindings.values()
-        for one in outer(value)
-        if isinstance(one, EventPosition)
+        one for value in bindings.values() for one in outer(value) if isinstance(one, EventPosition)
     }
     return tuple(sorted(found))
 

@@ -2,11 +2,11 @@
 limits. Plain module.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NoReturn
 
 from eventhub.base import limits
-from registrations.filters.ast import And, Exists, Node, Not, Operand, Or, TextPosition
+from registrations.filters.ast import And, Exists, Node, Not, Operand, Or, Path, TextPosition
 from registrations.filters.bounds import bounded
 from registrations.filters.normal import normal
 from registrations.filters.paths import all_paths, paths_of
@@ -202,8 +202,7 @@ class _Variables:
     def _check_condition(self, condition: Node, scope: Scope) -> None:
         bounded(condition)
         tested = {id(path) for test in _tests(condition) for path in _bare_of(test)}
-        for path in all_paths(condition):
-            assert isinstance(path, VariablePath)
+        for path in _of_variables(all_paths(condition)):
             if path.function == "counter":
                 _refuse("A condition cannot depend on a counter.", path.position)
             self._check_path(path, scope, bare=id(path) in tested)
@@ -240,8 +239,7 @@ class _Variables:
             self._check_value(value, scope)
 
     def _check_value(self, value: Operand, scope: Scope) -> None:
-        for path in paths_of(value):
-            assert isinstance(path, VariablePath)
+        for path in _of_variables(paths_of(value)):
             self._check_path(path, scope, bare=False)
 
     def _check_path(self, path: VariablePath, scope: Scope, *, bare: bool) -> None:
@@ -264,6 +262,10 @@ class _Variables:
                 position,
             )
         _refuse(f"There is no variable {name} before this.", position)
+
+
+def _of_variables(paths: Iterable[Path]) -> Iterator[VariablePath]:
+    return (path for path in paths if isinstance(path, VariablePath))
 
 
 def _tests(condition: Node) -> Iterator[Node]:

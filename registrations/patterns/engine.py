@@ -196,7 +196,8 @@ class ReadyEngine:
     def restore(self, state: bytes) -> None:
         """Replace the state of an engine that has the same patterns; the outputs from then on
         equal those of the engine that returned it. Partial matches of a pattern that is unknown,
-        suspended, or whose normal form is another, are discarded. Raises ValueError for an unknown format.
+        suspended, or whose normal form is another, are discarded. Raises ValueError for an unknown
+        format.
         """
         group = decoded(state)
         self._order, self._clock_us = group.order, group.clock_us

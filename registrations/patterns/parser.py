@@ -104,9 +104,7 @@ class _PatternTree(ReadyTree):
         position = types.position if variable is None else position_of(variable)
         return Element(_filter(types, condition), str(variable or ""), position=position)
 
-    def sequence(
-        self, variable: Token, bounds: _Range, types: Node, condition: Any = None
-    ) -> Part:
+    def sequence(self, variable: Token, bounds: _Range, types: Node, condition: Any = None) -> Part:
         node = _filter(types, condition)
         return Element(node, str(variable), True, *bounds, position_of(variable))
 

@@ -9,15 +9,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from registrations.filters.ast import Scalar
+from registrations.patterns.candidates import Candidates, Found
 from registrations.patterns.plan import ActivePart, Step
-from registrations.patterns.search import (
-    ButNotNode,
-    Candidates,
-    EitherNode,
-    Found,
-    SearchNode,
-    ThenNode,
-)
+from registrations.patterns.search import ButNotNode, EitherNode, SearchNode, ThenNode
 from registrations.patterns.values import BoundEvent
 
 _OVERHEAD_BYTES = 1_000  # of an empty partition

@@ -35,7 +35,9 @@ class NewEvent(NamedTuple):
     attributes: dict[str, Any]
 
 
-Bound = tuple[EventPosition | NewEvent, ...]  # what a variable is bound to; one value for a single event
+Bound = tuple[
+    EventPosition | NewEvent, ...
+]  # what a variable is bound to; one value for a single event
 
 
 class Match(NamedTuple):

@@ -99,9 +99,7 @@ def plan_of(pattern: Pattern) -> Plan:
     parts = [*_active(tree, (), builder.effects, whole=True)]
     numbered = tuple(part._replace(number=number) for number, part in enumerate(parts))
     components = tuple(builder.components(name) for name in names)
-    return Plan(
-        pattern, elements, *window, tree.node, tree, numbered, effects, components
-    )
+    return Plan(pattern, elements, *window, tree.node, tree, numbered, effects, components)
 
 
 class _Builder:
@@ -188,8 +186,6 @@ def _active(
 ) -> Iterator[ActivePart]:
     for index, inner in enumerate(tree.inner):
         step = Step(tree.node, index == 1)
-        yield from _active(
-            inner, (*way, step), effects, whole=whole and isinstance(tree.part, Do)
-        )
+        yield from _active(inner, (*way, step), effects, whole=whole and isinstance(tree.part, Do))
     if isinstance(tree.node, DoNode) and not whole and effects[tree.node]:
         yield ActivePart(0, tree.node, way, effects[tree.node])

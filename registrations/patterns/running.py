@@ -11,12 +11,12 @@ from eventhub.event.envelope import Event
 from registrations.filters.ast import Scalar
 from registrations.filters.values import MISSING, key_of, value_of
 from registrations.patterns.actions import Occasion, outer, run
-from registrations.patterns.pattern_engine import Dropped, EventPosition, Match, Output
+from registrations.patterns.candidates import Candidates, StepsExceeded, bindings_of
 from registrations.patterns.partition import Partition, Window, match_of, match_of_part
+from registrations.patterns.pattern_engine import Dropped, EventPosition, Match, Output
 from registrations.patterns.plan import Plan
 from registrations.patterns.printed import normal_pattern
 from registrations.patterns.saved import SavedEvent, SavedPartition, SavedPattern
-from registrations.patterns.search import Candidates, StepsExceeded, bindings_of
 from registrations.patterns.values import BoundEvent, Number
 
 Sees = Callable[[EventPosition, Event], bool]
@@ -87,9 +87,7 @@ class RunningPattern:
         is_key = found is not None and isinstance(found, str | int | float | bool)
         return found if is_key else MISSING
 
-    def _add(
-        self, partition: Partition, moment: Moment, mask: int, outputs: list[Output]
-    ) -> None:
+    def _add(self, partition: Partition, moment: Moment, mask: int, outputs: list[Output]) -> None:
         values = {
             path: value_of(path, moment.event)
             for index, paths in enumerate(self.plan.components)

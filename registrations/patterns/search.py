@@ -11,72 +11,21 @@ the left, however late they are searched, because the events are stored with the
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import islice
-from operator import attrgetter
-from typing import NamedTuple, cast
 
-from eventhub.base import limits
 from registrations.patterns.ast import Element
+from registrations.patterns.candidates import (
+    BY_ORDER,
+    Bound,
+    BoundPart,
+    Candidates,
+    Found,
+    Run,
+    bindings_of,
+    closed,
+    evaluation_steps,
+)
 from registrations.patterns.new_events import NewEventValues
-from registrations.patterns.values import BoundEvent, BoundValue, Condition
-
-_ORDER = attrgetter("order")
-_EVALUATION_STEPS = 8
-
-
-class Run(NamedTuple):
-    """A sequence that matched and takes events until the part around it matches. `first`: its first
-    event, as an index into the events of its element.
-    """
-
-    element: int
-    first: int
-    least: int
-    most: int | None
-
-
-BoundPart = BoundValue | Run
-Bound = tuple[tuple[str, BoundPart], ...]  # variables in the order of the text
-
-
-class Found(NamedTuple):
-    """A possible match. `end`: the order of the event that completes it, or its start if it needs
-    no event.
-    """
-
-    end: int
-    bound: Bound
-
-
-class StepsExceeded(Exception):
-    """The search took more steps than the limit."""
-
-
-class Candidates:
-    """The events that each element of a pattern took, while one event is matched."""
-
-    __slots__ = ("events", "steps")
-
-    def __init__(self, events: list[list[BoundEvent]], steps: int = 0) -> None:
-        self.events = events
-        self.steps = steps or limits.PATTERN_STEPS_MAX
-
-    def count(self, steps: int = 1) -> None:
-        """Count the steps of one candidate. Raises StepsExceeded."""
-        self.steps -= steps
-        if self.steps < 0:
-            raise StepsExceeded
-
-    def taken(self, run: Run, end: int) -> tuple[BoundEvent, ...]:
-        """Return the events of a sequence when the part around it ends: those that it needs, and
-        those before the end up to its most.
-        """
-        events = self.events[run.element]
-        before = bisect_right(events, end - 1, key=_ORDER)
-        stop = max(before, run.first + run.least)
-        if run.most is not None:
-            stop = min(stop, run.first + run.most)
-        return tuple(islice(events, run.first, stop))
+from registrations.patterns.values import BoundEvent, Condition
 
 
 class SearchNode:
@@ -117,7 +66,7 @@ class ElementNode(SearchNode):
         self, candidates: Candidates, start: int, until: int, *, exact: bool
     ) -> Iterator[Found]:
         events = candidates.events[self.index]
-        for index in range(bisect_right(events, start, key=_ORDER), len(events)):
+        for index in range(bisect_right(events, start, key=BY_ORDER), len(events)):
             event = events[-1] if exact else events[index]
             if event.order > until or (exact and event.order != until):
                 return
@@ -128,7 +77,7 @@ class ElementNode(SearchNode):
 
     def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
         events = candidates.events[self.index]
-        index = bisect_right(events, start, key=_ORDER)
+        index = bisect_right(events, start, key=BY_ORDER)
         return _order_at(events, index, until)
 
 
@@ -148,7 +97,7 @@ class SequenceNode(SearchNode):
         self, candidates: Candidates, start: int, until: int, *, exact: bool
     ) -> Iterator[Found]:
         events = candidates.events[self.index]
-        first = bisect_right(events, start, key=_ORDER)
+        first = bisect_right(events, start, key=BY_ORDER)
         if self.least == 0:
             if not exact or start == until:
                 yield self._found(start, first)
@@ -167,7 +116,7 @@ class SequenceNode(SearchNode):
         """Yield the possible matches of every length, the part around it being a condition."""
         events = candidates.events[self.index]
         most = len(events) if self.most is None else self.most
-        first = bisect_right(events, start, key=_ORDER)
+        first = bisect_right(events, start, key=BY_ORDER)
         if exact:
             if not events or events[-1].order != until:
                 return
@@ -185,7 +134,7 @@ class SequenceNode(SearchNode):
         if self.least == 0:
             return start
         events = candidates.events[self.index]
-        index = bisect_right(events, start, key=_ORDER) + self.least - 1
+        index = bisect_right(events, start, key=BY_ORDER) + self.least - 1
         return _order_at(events, index, until)
 
     def _found(self, end: int, first: int) -> Found:
@@ -345,7 +294,7 @@ class WhereNode(SearchNode):
         part = self.part
         for one in of_every_length(part, candidates, start, until, exact=exact):
             bindings = bindings_of(candidates, one)
-            candidates.count(_work(bindings))
+            candidates.count(evaluation_steps(bindings))
             if self.condition.holds(bindings):
                 yield one
 
@@ -370,7 +319,7 @@ class DoNode(SearchNode):
         if not self.assigned:
             return found
         bindings = bindings_of(candidates, found)
-        candidates.count(_work(bindings))
+        candidates.count(evaluation_steps(bindings))
         new: list[tuple[str, BoundPart]] = []
         for form in self.assigned:
             bindings[form.variable] = event = form.of(bindings)
@@ -392,25 +341,6 @@ def of_every_length(
             yield part.assign(candidates, one)
     else:
         yield from part.matches(candidates, start, until, exact=exact)
-
-
-def closed(candidates: Candidates, bound: Bound, end: int) -> Bound:
-    """Return bindings in which every sequence is complete, the part around it having ended."""
-    return tuple(
-        (name, candidates.taken(value, end) if isinstance(value, Run) else value)
-        for name, value in bound
-    )
-
-
-def bindings_of(candidates: Candidates, found: Found) -> dict[str, BoundValue]:
-    """Return the bindings of a match, its sequences complete."""
-    return cast(dict[str, BoundValue], dict(closed(candidates, found.bound, found.end)))
-
-
-def _work(bindings: dict[str, BoundValue]) -> int:
-    """Return the steps that it takes to evaluate a condition or an event."""
-    lengths = (len(one) for one in bindings.values() if isinstance(one, tuple))
-    return _EVALUATION_STEPS + sum(lengths)
 
 
 def _may_end(candidates: Candidates, node: SearchNode, until: int) -> bool:

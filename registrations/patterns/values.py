@@ -123,7 +123,9 @@ def _event(
     """Return an event whose attributes are the values that are there."""
     found: dict[str, Any] = {}
     for read in reads:
-        value = counters.get(read.variable, 0) if read.function == "counter" else _of(read, bindings)
+        value = (
+            counters.get(read.variable, 0) if read.function == "counter" else _of(read, bindings)
+        )
         if value is not MISSING:
             found[read.name] = value
     return Event("", "", found)
@@ -135,7 +137,9 @@ def _of(read: ReadValue, bindings: Bindings) -> Any:
     if read.component is None:
         return len(events) if read.function == "count" else True if events else MISSING
     component = read.component
-    values = [value for value in (_inside(one, component) for one in events) if value is not MISSING]
+    values = [
+        value for value in (_inside(one, component) for one in events) if value is not MISSING
+    ]
     if read.function is not None:
         return _in_range(_FUNCTIONS[read.function](values))
     if isinstance(bound, BoundEvent | NewEvent):

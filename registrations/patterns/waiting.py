@@ -4,18 +4,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from registrations.patterns.actions import outer
+from registrations.patterns.candidates import Candidates, Found, StepsExceeded, bindings_of
 from registrations.patterns.partition import Partition
 from registrations.patterns.pattern_engine import Bound, EventPosition, Waiting
 from registrations.patterns.plan import Plan, PlannedPart
 from registrations.patterns.printed import part_text
-from registrations.patterns.search import (
-    ButNotNode,
-    Candidates,
-    Found,
-    StepsExceeded,
-    ThenNode,
-    bindings_of,
-)
+from registrations.patterns.search import ButNotNode, ThenNode
 from registrations.patterns.values import BoundEvent
 
 

@@ -172,7 +172,9 @@ class Oracle:
                 for other in rights:
                     end = max(one.end, other.end)
                     bound = (*one.bound, *other.bound)
-                    yield _closed(Possible(end, bound, one.choice + other.choice), closes=not in_row)
+                    yield _closed(
+                        Possible(end, bound, one.choice + other.choice), closes=not in_row
+                    )
         elif part.operator == "||":
             for side, found in enumerate((lefts, rights)):
                 for one in found:
@@ -267,7 +269,11 @@ class Oracle:
         for action in part.actions:
             match action:
                 case NotifyAction(names, target):
-                    some = bound if names is None else {one: bound[one] for one in names if one in bound}
+                    some = (
+                        bound
+                        if names is None
+                        else {one: bound[one] for one in names if one in bound}
+                    )
                     yield "notify", order, _names(some), target
                 case AnnounceAction(NewEventForm() as form, stream):
                     yield "announce", order, _new(form, bound, self.counters), stream
@@ -285,7 +291,9 @@ def _closed(one: Possible, *, closes: bool) -> Possible:
 
 
 def _complete(one: Possible, end: int) -> dict[str, Any]:
-    return {name: _taken(value, end) if isinstance(value, Open) else value for name, value in one.bound}
+    return {
+        name: _taken(value, end) if isinstance(value, Open) else value for name, value in one.bound
+    }
 
 
 def _taken(rest: Open, end: int) -> tuple[Seen, ...]:

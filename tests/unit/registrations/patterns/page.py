@@ -55,7 +55,9 @@ def fed(pattern: str, events: list[tuple[int, Event]]) -> list[Output]:
 def matches_of(outputs: list[Output]) -> list[PageMatch]:
     """Return the matches among outputs."""
     return [
-        PageMatch(one.position.order, {name: _orders(value) for name, value in one.bindings.items()})
+        PageMatch(
+            one.position.order, {name: _orders(value) for name, value in one.bindings.items()}
+        )
         for one in outputs
         if isinstance(one, Match)
     ]

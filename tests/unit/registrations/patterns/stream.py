@@ -5,7 +5,7 @@ from typing import Any
 from eventhub.event.envelope import Event
 from registrations.patterns.engine import ReadyEngine
 from registrations.patterns.parser import parse_pattern
-from registrations.patterns.pattern_engine import EventPosition, Match, Output
+from registrations.patterns.pattern_engine import Dropped, EventPosition, Match, Output
 from tests.unit.registrations.patterns.programs import SECOND, SEGMENT
 
 
@@ -43,3 +43,8 @@ def bound(outputs: list[Output]) -> list[dict[str, list[int]]]:
         for found in outputs
         if isinstance(found, Match)
     ]
+
+
+def dropped(outputs: list[Output]) -> list[tuple[str, int]]:
+    """Return what was discarded: reasons and counts."""
+    return [(one.reason, one.count) for one in outputs if isinstance(one, Dropped)]

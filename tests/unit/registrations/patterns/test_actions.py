@@ -39,8 +39,7 @@ def test_action_of_a_part_runs_again_when_its_event_has_left_the_window() -> Non
 
 def test_actions_run_from_the_inside_to_the_outside_and_from_the_left_to_the_right() -> None:
     stream = Stream(
-        "(({a: A} do notify(a) to '1') && ({b: A} do notify(b) to '2') do notify() to '3')"
-        "; {c: C}",
+        "(({a: A} do notify(a) to '1') && ({b: A} do notify(b) to '2') do notify() to '3'); {c: C}",
         "({a: A} do notify() to '1') do notify() to '2', notify() to '3'",
     )
     found = stream.emit("A")

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.patterns.engine import ReadyEngine
 from registrations.patterns.leaves import LeafIndex
 from registrations.patterns.parser import parse_pattern
 from registrations.patterns.pattern_engine import (
-    Dropped,
     Ended,
     EventPosition,
     Match,
@@ -23,10 +21,6 @@ from registrations.patterns.pattern_engine import (
 )
 from tests.unit.registrations.patterns.programs import SECOND, SEGMENT
 from tests.unit.registrations.patterns.stream import Stream, bound, ends
-
-
-def dropped(outputs: list[Output]) -> list[tuple[str, int]]:
-    return [(one.reason, one.count) for one in outputs if isinstance(one, Dropped)]
 
 
 def test_engine_has_the_interface_of_pattern_engines() -> None:
@@ -212,99 +206,6 @@ def test_a_suspended_pattern_has_no_leaf_and_no_partial_match() -> None:
     assert ends(stream.emit_all("ABC"))[-1] == 7
 
 
-# --- limits ---
-
-
-def test_events_that_the_default_pushes_out_of_the_window_are_reported() -> None:
-    stream = Stream("{a: A}; {b: B}", "{a: A}; {b: B} last 5")
-    outputs = stream.emit_all("A" * (limits.PATTERN_LAST_DEFAULT + 4))
-    assert dropped(outputs) == [("last", 1), ("last", 1), ("last", 2)]
-    assert {one.pattern for one in outputs} == {1}
-    assert bound(stream.emit("B")) == [{"a": [6], "b": [105]}, {"a": [101], "b": [105]}]
-
-
-def test_the_partitions_without_an_event_for_longest_are_discarded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(limits, "PATTERN_KEYS_MAX", 3)
-    stream = Stream("{a: A}; {b: B} per $u")
-    for u in (1, 2, 3, 1):
-        assert stream.emit("A", u=u) == []
-    (report,) = stream.emit("A", u=4)
-    assert isinstance(report, Dropped)
-    assert (report.reason, report.key, report.count) == ("keys_max", 2, 1)
-    assert [*stream.engine.keys(1)] == [3, 1, 4]
-    assert stream.emit("B", u=2) == []
-
-
-def test_idle_partitions_expire_with_the_events_of_others() -> None:
-    stream = Stream("{a: A}; {b: B} per $u within 5s")
-    for u in range(50):
-        stream.emit("A", u=u)
-    stream.emit("A", after=6, u=99)
-    assert [*stream.engine.keys(1)] == [99]
-    before = stream.engine.bytes
-    stream.emit("C", after=6)
-    stream.engine.state()
-    assert [*stream.engine.keys(1)] == []
-    assert (before > 0, stream.engine.bytes) == (True, 0)
-
-
-def test_the_bytes_of_a_pattern_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "PATTERN_BYTES_MAX", 20_000)
-    stream = Stream("({a: A}; {b: B}) where a.x == b.x per $u last 100")
-    outputs = [one for u in range(6) for one in stream.emit("A", u=u, x="x" * 4_000)]
-    assert dropped(outputs) == [("bytes_max", 1), ("bytes_max", 1)]
-    assert stream.engine.bytes <= 20_000
-    single = Stream("({a: A}; {b: B}) where a.x == b.x last 100")
-    outputs = [one for _ in range(9) for one in single.emit("A", x="x" * 4_000)]
-    assert sum(count for _, count in dropped(outputs)) >= 4
-    assert single.engine.bytes <= 20_000
-    assert ends(single.emit("B", x="x" * 4_000)) == [10]
-    assert single.engine.bytes == 0
-
-
-def test_the_bytes_of_a_group_are_limited_at_the_largest_patterns(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(limits, "PATTERN_GROUP_BYTES_MAX", 30_000)
-    stream = Stream("({a: A}; {b: B}) where a.x == b.x per $u", "{c: C}; {d: D}")
-    stream.emit("C")
-    outputs = [one for u in range(9) for one in stream.emit("A", u=u, x="x" * 4_000)]
-    assert {reason for reason, _ in dropped(outputs)} == {"group_bytes_max"}
-    assert stream.engine.bytes <= 30_000
-    assert ends(stream.emit("D")) == [11]
-
-
-def test_a_search_has_a_limit_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "PATTERN_STEPS_MAX", 300)
-    stream = Stream("({a: A} && {b: B} && {c: C}) where a.x + b.x + c.x > 100")
-    outputs = [one for type in "A" * 9 + "B" * 9 for one in stream.emit(type, x=1)]
-    assert outputs == []
-    assert dropped(stream.emit("C", x=1)) == [("steps_max", 1)]
-    assert dropped(stream.emit("C", x=99)) == [("steps_max", 1)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "({a: A}; {b: A}; {c: A}) butnot {d: D}; {e: E}",
-        "({a: A} && {b: A} && {c: A}); ({e: E} butnot {d: D})",
-        "(({a: A} || {b: A}); ({c: A} && {f: A})) where a.x == c.x",
-        "({v[2..99]: A}; {w[2..99]: A}) where sum(v.x) > sum(w.x)",
-    ],
-)
-def test_an_event_takes_a_bounded_time(text: str) -> None:
-    """However the pattern is built, an event costs at most the steps of its limit."""
-    stream = Stream(f"{text} last 1000")
-    for number in range(300):
-        stream.emit("A", x=number)
-    begun = time.perf_counter()
-    for type in "DEADE":
-        stream.emit(type, x=-1)
-    assert time.perf_counter() - begun < 5
-
-
 # --- introspection ---
 
 
@@ -349,57 +250,3 @@ def test_the_tree_shows_a_failed_butnot_until_it_counts_again() -> None:
 def shown(root: Waiting) -> list[tuple[str, str, list[str]]]:
     own = (root.element, root.status, [*root.bound])
     return [own, *(line for child in root.children for line in shown(child))]
-
-
-# --- state ---
-
-
-def test_a_restored_engine_continues_where_the_other_was() -> None:
-    text = "(({a: A} do increment n, notify(a)); {b: B}) where a.x == b.x per $u once"
-    stream = Stream(text)
-    stream.emit("A", u=1, x=[1, "a", None, {"y": 1.5}])
-    other = Stream(text)
-    other.engine.restore(stream.engine.state())
-    other.order, other.time = stream.order, stream.time
-    assert other.engine.bytes == stream.engine.bytes
-    assert other.engine.counter_values(1) == {"n": 1}
-    assert other.emit("A", u=1) == []  # the action has run
-    assert ends(other.emit("B", u=1, x="a")) == [3]
-    last = Stream(text)
-    last.engine.restore(other.engine.state())
-    last.order = 3
-    assert last.emit_all("AB") == []
-    assert not last.engine.is_registered(1)
-
-
-def test_a_state_replaces_what_was_there() -> None:
-    stream = Stream("{a: A}; {b: B}")
-    empty = stream.engine.state()
-    stream.emit("A")
-    stream.engine.restore(empty)
-    assert stream.engine.bytes == 0
-    assert stream.emit("B") == []
-
-
-def test_the_state_of_a_changed_pattern_is_discarded() -> None:
-    stream = Stream("{a: A}; {b: B}", "{c: C}; {d: D}")
-    stream.emit_all("AC")
-    state = stream.engine.state()
-    other = Stream("{a: A}; {b: B} last 9", "{c: C};   {d: D}")
-    other.engine.restore(state)
-    other.order = 2
-    assert [one.pattern for one in other.emit_all("BD") if isinstance(one, Match)] == [2]
-
-
-@pytest.mark.parametrize("state", [b"", b"\x00", b"\x02abc", b"\x01abc"])
-def test_an_unknown_state_is_refused(state: bytes) -> None:
-    with pytest.raises(ValueError, match="the state of the patterns"):
-        ReadyEngine().restore(state)
-
-
-def test_a_state_is_compact() -> None:
-    """It has positions, and the values that are read, not the events."""
-    stream = Stream("({a: A}; {b: B}) where a.x == b.x per $u")
-    for u in range(1_000):
-        stream.emit("A", u=u, x=u, more="m" * 1_000)
-    assert len(stream.engine.state()) < 40_000

@@ -1,6 +1,7 @@
 """docs/patterns.md is true: its table, its time lines, its patterns, programs and limits."""
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -60,7 +61,7 @@ def test_the_operators_are_listed_by_precedence() -> None:
     table = PAGE.partition("| operator | starts |")[2].partition("\n\n")[0]
     signs = [sign.replace("\\", "") for sign in re.findall(r"^\| `A ?(\S+) B` \|", table, re.M)]
     assert signs == ["butnot", "&&", "||", ";"]
-    for stronger, weaker in zip(signs, signs[1:], strict=False):
+    for stronger, weaker in pairwise(signs):
         text = f"{{A}} {weaker} {{B}} {stronger} {{C}}"
         assert parse_pattern(text) == parse_pattern(f"{{A}} {weaker} ({{B}} {stronger} {{C}})")
         text = f"{{A}} {stronger} {{B}} {weaker} {{C}}"
