@@ -38,7 +38,11 @@ class SearchNode:
     finishing: int
     opening: int
     monotone = True
-    takes_more = False  # its matches have a Run
+
+    @property
+    def takes_more(self) -> bool:
+        """Whether its matches have a Run."""
+        return False
 
     def matches(
         self, candidates: Candidates, start: int, until: int, *, exact: bool
@@ -84,14 +88,16 @@ class ElementNode(SearchNode):
 class SequenceNode(SearchNode):
     """A sequence of consecutive events of one element."""
 
-    takes_more = True
-
     def __init__(self, index: int, element: Element, variable: str) -> None:
         self.index = index
         self.variable = variable
         self.least, self.most = element.least, element.most
         self.monotone = element.least > 0  # an empty one ends where it starts
         self.finishing = self.opening = 1 << index
+
+    @property
+    def takes_more(self) -> bool:
+        return True
 
     def matches(
         self, candidates: Candidates, start: int, until: int, *, exact: bool
@@ -171,8 +177,7 @@ class BothNode(PairNode):
     """`&&`: both parts match, in any order. In a row the sequences end with the row."""
 
     @property
-    def takes_more(self) -> bool:  # type: ignore[override]
-        """Whether its matches have a Run."""
+    def takes_more(self) -> bool:
         return self.in_row and (self.left.takes_more or self.right.takes_more)
 
     def joined(self, candidates: Candidates, one: Found, other: Found) -> Found:
@@ -216,20 +221,19 @@ class ThenNode(PairNode):
     next part.
     """
 
-    @property
-    def takes_more(self) -> bool:  # type: ignore[override]
-        """Whether its matches have a Run."""
-        return self.in_row and self.right.takes_more
-
-    def _right(self, candidates: Candidates, other: Found, end: int) -> Bound:
-        return other.bound if self.in_row else super()._right(candidates, other, end)
-
     def __init__(
         self, left: SearchNode, right: SearchNode, *, left_empty: bool, right_empty: bool
     ) -> None:
         super().__init__(left, right)
         self.finishing = right.finishing | (left.finishing if right_empty else 0)
         self.opening = left.opening | (right.opening if left_empty else 0)
+
+    @property
+    def takes_more(self) -> bool:
+        return self.in_row and self.right.takes_more
+
+    def _right(self, candidates: Candidates, other: Found, end: int) -> Bound:
+        return other.bound if self.in_row else super()._right(candidates, other, end)
 
     def matches(
         self, candidates: Candidates, start: int, until: int, *, exact: bool
@@ -306,7 +310,11 @@ class DoNode(SearchNode):
         self.part = part
         self.assigned = assigned
         self.finishing, self.opening = part.finishing, part.opening
-        self.monotone, self.takes_more = part.monotone, part.takes_more
+        self.monotone = part.monotone
+
+    @property
+    def takes_more(self) -> bool:
+        return self.part.takes_more
 
     def matches(
         self, candidates: Candidates, start: int, until: int, *, exact: bool
