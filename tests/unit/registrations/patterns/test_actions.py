@@ -46,6 +46,7 @@ def test_actions_run_from_the_inside_to_the_outside_and_from_the_left_to_the_rig
     assert [(one.pattern, getattr(one, "target", "match")) for one in found] == [
         (1, "1"),
         (1, "2"),
+        (1, "3"),
         (2, "match"),
         (2, "1"),
         (2, "2"),
@@ -62,7 +63,7 @@ def test_action_in_a_right_side_needs_the_left() -> None:
 
 def test_action_in_a_failed_butnot_does_not_run() -> None:
     stream = Stream("(({a: A} do notify(a)); {c: C}) butnot ({b: B} do notify(b) to 'b'); {d: D}")
-    assert notified(stream.emit_all("BA")) == []  # the variables of the right side are its own
+    assert notified(stream.emit_all("BA")) == [({"b": [1]}, "b")]
     stream = Stream("((({a: A} do notify(a)); {c: C}) butnot {b: B}); {d: D}")
     assert notified(stream.emit_all("BA")) == []
     stream = Stream("((({a: A} do notify(a)); {c: C}) butnot {b: B}); {d: D}")

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from eventhub.event.envelope import Event
+from registrations.filters.ast import And, Compare, Const, OfType, Path
+from registrations.patterns.ast import Combined, Element, Pattern
 from registrations.patterns.engine import ReadyEngine
 from registrations.patterns.leaves import LeafIndex
 from registrations.patterns.parser import parse_pattern
@@ -147,16 +149,18 @@ def test_a_pattern_is_replaced_under_its_number() -> None:
 def test_events_cost_the_patterns_that_wait_for_them() -> None:
     """10,000 patterns wait for an A; a B, for which none waits, costs what the index costs."""
     engine = ReadyEngine()
+    last = Element(OfType(None, "B"), "b")
     for number in range(10_000):
-        engine.add(number, parse_pattern(f"{{a: A | $x == {number}}}; {{b: B}}"))
+        node = And((OfType(None, "A"), Compare("=", Path("x"), Const(number))))
+        engine.add(number, Pattern(Combined(";", Element(node, "a"), last)))
     assert len(engine.leaves) == 10_001
     stream = Stream(engine=engine)
 
     def took(type: str, **attributes: Any) -> float:
-        begun = time.perf_counter()
+        begun = time.process_time()
         for _ in range(200):
             stream.emit(type, **attributes)
-        return (time.perf_counter() - begun) / 200
+        return (time.process_time() - begun) / 200
 
     idle = took("B")
     waited = took("A", x=7)
@@ -217,7 +221,7 @@ def test_the_tree_shows_what_a_pattern_waits_for() -> None:
     root = stream.engine.waiting(1)
     assert root is not None
     assert shown(root) == [
-        ("({a: A} && {b: B}); {c: C}", "waiting", ["b"]),
+        ("{a: A} && {b: B}; {c: C}", "waiting", ["b"]),
         ("{a: A} && {b: B}", "waiting", ["b"]),
         ("{a: A}", "waiting", []),
         ("{b: B}", "matched", ["b"]),
