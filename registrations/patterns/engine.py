@@ -86,7 +86,7 @@ class ReadyEngine:
         return len(self._running)
 
     @property
-    def bytes(self) -> int:
+    def memory_bytes(self) -> int:
         """The estimated memory of all partial matches."""
         return self._bytes
 

@@ -24,4 +24,4 @@ class PatternTooLarge(EventHubError):
         """Build the error of one limit, with the line and column where it is exceeded, if known."""
         message = " ".join(_TOO_LARGE[name].format(most) for name, most in bound.items())
         where = {} if position is None else {"line": position[0], "column": position[1]}
-        super().__init__(message or None, **bound, **where)
+        super().__init__(message or None, field=None, **bound, **where)

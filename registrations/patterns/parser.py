@@ -156,10 +156,10 @@ class _PatternTree(ReadyTree):
         return name, text, _value(value)
 
     def component(self, token: Token) -> Path:
-        return _variable_path(token, None)
+        return _variable_path(token, None, position_of(token))
 
     def function(self, name: Token, token: Token) -> Path:
-        return _variable_path(token, cast(SetFunction, str(name)))
+        return _variable_path(token, cast(SetFunction, str(name)), position_of(name))
 
     def per(self, word: Token, path: Path) -> _Modifier:
         return _Modifier("per", path, position_of(word))
@@ -228,10 +228,11 @@ def _check_variable(path: Path) -> None:
         )
 
 
-def _variable_path(token: Token, function: SetFunction | None) -> VariablePath:
-    position = position_of(token)
+def _variable_path(
+    token: Token, function: SetFunction | None, position: TextPosition
+) -> VariablePath:
     variable, dot, name = str(token).partition(".")
-    path = component(name, str(token), position) if dot else None
+    path = component(name, str(token), position_of(token)) if dot else None
     text = f"{variable}.{component_text(path)}" if path else variable
     if function:
         text = f"{function}({text})"

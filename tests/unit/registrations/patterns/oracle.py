@@ -100,7 +100,7 @@ class Oracle:
         return outputs
 
     def _window(self, key: Any) -> list[Seen]:
-        """The events since the last match, not older than `within`, at most `last`."""
+        """Return the events since the last match, not older than `within`, at most `last`."""
         recent = self.seen[key][-self.last :]
         return [one for one in recent if self.time - one.time <= self.within]
 
@@ -144,7 +144,7 @@ class Oracle:
                 yield Possible(end, ((name, rest),), (hits[first].order,))
 
     def _of_all_lengths(self, part: Part, window: list[Seen], start: int) -> Iterator[Possible]:
-        """A part in a condition, which is the part around a sequence."""
+        """Yield the matches of a part in a condition, which is the part around a sequence."""
         if isinstance(part, Do) and isinstance(_bare(part), Element):
             for one in self._of_all_lengths(part.part, window, start):
                 yield self._assigned(part, one)
@@ -220,7 +220,7 @@ class Oracle:
     def _active(
         self, part: Part, window: list[Seen], order: int, starts: list[int], *, whole: bool
     ) -> Iterator[tuple[Do, list[int]]]:
-        """The parts with actions of their own, inner ones first, and where each is active from."""
+        """Yield the parts with actions of their own, inner ones first, and their starts."""
         match part:
             case Combined():
                 yield from self._sides(part, window, order, starts)
@@ -297,7 +297,7 @@ def _complete(one: Possible, end: int) -> dict[str, Any]:
 
 
 def _taken(rest: Open, end: int) -> tuple[Seen, ...]:
-    """What it needs, and what came before the end, up to its most."""
+    """Return what it needs, and what came before the end, up to its most."""
     more = [one for one in rest.events[rest.least :] if one.order < end]
     return (*rest.events[: rest.least], *more)[: rest.most]
 

@@ -101,6 +101,6 @@ def test_restoring_a_state_gives_the_same_state() -> None:
         other = engine_of(pattern)
         other.restore(engine.state())
         assert other.state() == engine.state()
-        assert other.bytes == engine.bytes
+        assert other.memory_bytes == engine.memory_bytes
 
     same()

@@ -129,7 +129,7 @@ def test_leaves_are_removed_with_their_last_pattern() -> None:
     assert len(engine.leaves) == 2
     engine.remove(2)
     engine.remove(2)
-    assert (len(engine.leaves), len(engine), engine.bytes) == (0, 0, 0)
+    assert (len(engine.leaves), len(engine), engine.memory_bytes) == (0, 0, 0)
     assert LeafIndex().match(Event("", "A", {})) == []
 
 
@@ -189,7 +189,7 @@ def test_once_ends_with_the_first_match_of_any_key() -> None:
     found = stream.emit("B", u=2)
     assert isinstance(found[-1], Ended)
     assert stream.emit("B", u=1) == []
-    assert (len(stream.engine.leaves), stream.engine.bytes) == (0, 0)
+    assert (len(stream.engine.leaves), stream.engine.memory_bytes) == (0, 0)
     stream.engine.resume(1)
     assert not stream.engine.is_registered(1)
 

@@ -37,11 +37,11 @@ def test_idle_partitions_expire_with_the_events_of_others() -> None:
         stream.emit("A", u=u)
     stream.emit("A", after=6, u=99)
     assert [*stream.engine.keys(1)] == [99]
-    before = stream.engine.bytes
+    before = stream.engine.memory_bytes
     stream.emit("C", after=6)
     stream.engine.state()
     assert [*stream.engine.keys(1)] == []
-    assert (before > 0, stream.engine.bytes) == (True, 0)
+    assert (before > 0, stream.engine.memory_bytes) == (True, 0)
 
 
 def test_the_bytes_of_a_pattern_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,13 +49,13 @@ def test_the_bytes_of_a_pattern_are_limited(monkeypatch: pytest.MonkeyPatch) -> 
     stream = Stream("({a: A}; {b: B}) where a.x == b.x per $u last 100")
     outputs = [one for u in range(6) for one in stream.emit("A", u=u, x="x" * 4_000)]
     assert dropped(outputs) == [("bytes_max", 1), ("bytes_max", 1)]
-    assert stream.engine.bytes <= 20_000
+    assert stream.engine.memory_bytes <= 20_000
     single = Stream("({a: A}; {b: B}) where a.x == b.x last 100")
     outputs = [one for _ in range(9) for one in single.emit("A", x="x" * 4_000)]
     assert sum(count for _, count in dropped(outputs)) >= 4
-    assert single.engine.bytes <= 20_000
+    assert single.engine.memory_bytes <= 20_000
     assert ends(single.emit("B", x="x" * 4_000)) == [10]
-    assert single.engine.bytes == 0
+    assert single.engine.memory_bytes == 0
 
 
 def test_the_bytes_of_a_group_are_limited_at_the_largest_patterns(
@@ -66,7 +66,7 @@ def test_the_bytes_of_a_group_are_limited_at_the_largest_patterns(
     stream.emit("C")
     outputs = [one for u in range(9) for one in stream.emit("A", u=u, x="x" * 4_000)]
     assert {reason for reason, _ in dropped(outputs)} == {"group_bytes_max"}
-    assert stream.engine.bytes <= 30_000
+    assert stream.engine.memory_bytes <= 30_000
     assert ends(stream.emit("D")) == [11]
 
 

@@ -14,7 +14,7 @@ def test_a_restored_engine_continues_where_the_other_was() -> None:
     other = Stream(text)
     other.engine.restore(stream.engine.state())
     other.order, other.time = stream.order, stream.time
-    assert other.engine.bytes == stream.engine.bytes
+    assert other.engine.memory_bytes == stream.engine.memory_bytes
     assert other.engine.counter_values(1) == {"n": 1}
     assert other.emit("A", u=1) == []  # the action has run
     assert ends(other.emit("B", u=1, x="a")) == [3]
@@ -30,7 +30,7 @@ def test_a_state_replaces_what_was_there() -> None:
     empty = stream.engine.state()
     stream.emit("A")
     stream.engine.restore(empty)
-    assert stream.engine.bytes == 0
+    assert stream.engine.memory_bytes == 0
     assert stream.emit("B") == []
 
 
