@@ -190,7 +190,8 @@ class ReadyEngine:
             self._bytes += running.bytes - before
             if waited and not running.partitions:
                 self._follow(running)
-        saved = [running.saved() for running in self._running.values()]
+        found = (running.saved() for running in self._running.values())
+        saved = [one for one in found if one is not None]
         return encoded(SavedGroup(self._order, self._clock_us, saved))
 
     def restore(self, state: bytes) -> None:

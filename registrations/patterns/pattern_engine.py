@@ -2,10 +2,10 @@
 answers, and how its state is saved. Plain module.
 
 READY's compound patterns (`registrations.patterns`) and OIF's temporal language have an engine
-each. The process that runs them reads the log and owns the checkpoint: one engine has all patterns of one
-group, is fed every event of the group's streams once, in one order, and its state is saved in the
-transaction that appends its outputs. An engine does no I/O, reads no clock and draws no random
-numbers, so the same events give the same outputs, also after a restore in between.
+each. The process that runs them reads the log and owns the checkpoint: one engine has all patterns
+of one group, is fed every event of the group's streams once, in one order, and its state is saved
+in the transaction that appends its outputs. An engine does no I/O, reads no clock and draws no
+random numbers, so the same events give the same outputs, also after a restore in between.
 """
 
 from collections.abc import Mapping

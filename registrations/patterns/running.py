@@ -201,8 +201,10 @@ class RunningPattern:
 
     # --- state ---
 
-    def saved(self) -> SavedPattern:
-        """Return the state of the pattern."""
+    def saved(self) -> SavedPattern | None:
+        """Return the state of the pattern; None if it is that of a new one."""
+        if not (self.partitions or self.ended or self.counters or self._dropped):
+            return None
         partitions = [self._saved_partition(one) for one in self.partitions.values()]
         dropped = [(reason, *counts) for reason, counts in self._dropped.items()]
         return SavedPattern(

@@ -56,3 +56,11 @@ def test_a_state_is_compact() -> None:
     for u in range(1_000):
         stream.emit("A", u=u, x=u, more="m" * 1_000)
     assert len(stream.engine.state()) < 40_000
+
+
+def test_patterns_without_partial_matches_take_no_room_in_a_state() -> None:
+    stream = Stream(*["{a: A}; {b: B}"] * 500)
+    empty = len(stream.engine.state())
+    stream.emit_all("AB")
+    assert len(stream.engine.state()) <= empty + 8
+    assert empty < 40
