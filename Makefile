@@ -5,8 +5,8 @@ MAKEFLAGS += --jobs=2
 # a test run starts hundreds of processes, which must not all compile the sources
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup payloads console openapi run test check lint lint-python lint-types lint-console lint-prose \
-	bench chaos requirements sbom lock
+.PHONY: help setup payloads console openapi run test tests-alone check lint lint-beside lint-python lint-types \
+	lint-console lint-prose bench chaos requirements sbom lock
 
 PYTHON ?= $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
@@ -124,8 +124,11 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-r
 FOLDERS := $(if $(AREA),$(wildcard tests/*/$(AREA) tests/*/eventhub/$(AREA)))
 $(if $(AREA),$(if $(FOLDERS),,$(error no folder of tests is named $(AREA): see tests/*/ and tests/*/eventhub/)))
 
-test: setup $(VENV)/.stamp-dev $(CLASSES) lint ## run linters and all tests: make test AREA=delivery ARGS="-k cursor"
-	$(PYTEST) $(FOLDERS) $(ARGS)
+# linters run beside the tests, which leave a fifth of the processors idle
+test: tests-alone lint-beside ## run linters and all tests: make test AREA=delivery ARGS="-k cursor"
+
+tests-alone: setup $(VENV)/.stamp-dev $(CLASSES)
+	$(PYTEST) $(FOLDERS) $(ARGS) || $(BIN)/python -m tests.again $$?
 
 check: setup $(VENV)/.stamp-dev ## run linters, type checks and unit tests, but for slow ones, in a minute and a half
 	@$(MAKE) --no-print-directory -j2 lint
@@ -133,6 +136,9 @@ check: setup $(VENV)/.stamp-dev ## run linters, type checks and unit tests, but 
 
 lint-prose: setup $(VENV)/.stamp-dev ## check words and docstrings: make lint-prose WITHIN=delivery/forward
 	$(BIN)/python -m tests.tidy.prose $(WITHIN)
+
+lint-beside: setup $(VENV)/.stamp-dev
+	@nice $(MAKE) --no-print-directory lint
 
 lint: lint-console lint-types lint-python lint-prose ## run ruff, import contracts, mypy, and for the console types and ESLint
 

@@ -48,6 +48,9 @@ from delivery.listening.services import ListenerServices  # noqa: E402
 from delivery.listening.socket_emits import SocketEmits  # noqa: E402
 from delivery.listening.socket_places import counting_sockets  # noqa: E402
 from delivery.sessions.delivery import delivering_sessions  # noqa: E402
+from delivery.sessions.pull_operations import pull_routes  # noqa: E402
+from delivery.sessions.pull_sources import pulled_sessions  # noqa: E402
+from delivery.sessions.socket_sessions import SessionServices  # noqa: E402
 from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
 from registrations.bulk.operations import BULK_ROUTES  # noqa: E402
 from registrations.explain.operations import EXPLAIN_ROUTES  # noqa: E402
@@ -102,19 +105,25 @@ class AsgiApplication:
             CatchUpScheduler(),
         )
         archive = archive_of(hub.env.archive_url)
+        sessions = await self._closing.enter_async_context(
+            delivering_sessions(hub.env.database_url, services)
+        )
+        pulls = await self._closing.enter_async_context(
+            pulled_sessions(hub.env.database_url, services, sessions)
+        )
         routes = (
             *HTTP_ROUTES,
             *BULK_ROUTES,
             *EXPLAIN_ROUTES,
             *interest_routes(hub.authorizer, hub.closures),
             *listen_routes(services, monitor, archive),
+            *pull_routes(pulls, monitor),
         )
         emits = _emits()
-        sessions = await self._closing.enter_async_context(
-            delivering_sessions(hub.env.database_url, services)
-        )
         emit_services = EmitServices(hub.log, hub.authorizer, hub.types)
-        sockets = SocketServices(services, sessions, SocketEmits(emit_services, emits))
+        sockets = SocketServices(
+            services, SessionServices(sessions, pulls), SocketEmits(emit_services, emits)
+        )
         route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, emits)
         http = with_traces(Router(_django, routes, route_services), hub.tracer)
         self._http = _begun(_with_cors(http, hub), hub)

@@ -1,3 +1,5 @@
+import { readdirSync } from "node:fs";
+
 import eslint from "@eslint/js";
 import hooks from "eslint-plugin-react-hooks";
 import tseslint from "typescript-eslint";
@@ -5,14 +7,20 @@ import tseslint from "typescript-eslint";
 // The layers of the console, lowest first. A file imports from its own folder and from lower layers.
 // Features of one row do not import each other.
 const FEATURES = [
-  ["channels", "clients", "matchIndex", "overview", "storage", "streams", "types"],
-  ["endpoints", "events", "groups", "jobs", "segments"],
-  ["audit", "deliveries", "filters", "interest", "retention"],
+  ["channels", "matchIndex", "monitoring", "operators", "overview", "storage", "streams", "types"],
+  ["limits"],
+  ["clients"],
+  ["endpoints", "events", "jobs", "segments", "sessions"],
+  ["audit", "deliveries", "filters", "groups", "interest", "retention", "timers"],
   ["deadLetters", "explain", "replays", "state"],
-  ["eventDetail"],
+  ["applications", "eventDetail"],
   ["dryRun", "listening"],
-  ["backtest", "history", "registrations"],
+  ["auditTrail", "backtest", "history", "registrations"],
 ];
+const folders = readdirSync(`${import.meta.dirname}/src/features`);
+const missing = folders.filter((name) => !FEATURES.flat().includes(name));
+if (missing.length > 0) throw new Error(`Not in a layer: ${missing.join(", ")}`);
+
 const LAYERS = [
   ["api"],
   ["parts"],

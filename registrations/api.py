@@ -8,7 +8,6 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from eventhub.access.sessions import UnknownSession, WrongSessionKind
 from eventhub.api.json import StrictJSONListParser
 from eventhub.api.pagination import Listing, WholeList
 from eventhub.api.resource import ResourceView, operation
@@ -47,7 +46,7 @@ from registrations.serializers import (
 _DEFINITION_ERRORS = (
     *(errors.BodyNotFilterable, errors.UnknownStream, UnknownEndpoint, UnknownGroup),
     *(UnknownLanguage, FilterSyntax, FilterTooLarge, FiltersTooCostly, TransientStream),
-    *(SignatureMismatch, OtherOwner, WrongSessionKind),
+    *(SignatureMismatch, OtherOwner),
 )
 
 
@@ -88,7 +87,7 @@ class Registrations(ResourceView):
     @operation(
         "Create a registration, or all registrations of a list or none",
         *(*_DEFINITION_ERRORS, errors.LimitReached, KeyTaken, RefusedAddress, TooManyRegistrations),
-        *(UnknownSession, UnknownSessionGroup),
+        UnknownSessionGroup,
         body=ONE_OR_MORE,
         response=CREATED_ONE_OR_MORE,
     )

@@ -63,8 +63,8 @@ class NoHandshake(Conflict):
 
 
 class TransientStream(EventHubError):
-    """A transient stream is in memory only, so callbacks for its events cannot be guaranteed;
-    listen to the stream, or register without an endpoint.
+    """A transient stream is in memory only, so its events are delivered to no endpoint and no
+    session; listen to the stream, or register without them.
     """
 
     status = 422

@@ -160,9 +160,9 @@ class Resolver:
         """Return the definition of a new registration."""
         item.filter.require_signature(item.signature)
         endpoint = item.endpoint if item.callback is None else self._by_url(item.callback)
-        streams = self._named(item.streams, endpoint)
-        ids = tuple(stream.id for stream in streams)
         owner = self._owner_of(item)
+        streams = self._named(item.streams, endpoint, stored=owner is not None)
+        ids = tuple(stream.id for stream in streams)
         root_id = None if owner is None else owner.root_id
         return RegistrationDefinition(
             ids,
@@ -183,13 +183,14 @@ class Resolver:
         """Return the definition of a registration on `streams` after a change."""
         given = change.given
         endpoint = change.endpoint if "endpoint" in given else found.endpoint_id
-        named = self._named(change.streams or streams, endpoint, known=streams)
+        stored = found.owner != OF_CLIENT
+        named = self._named(change.streams or streams, endpoint, known=streams, stored=stored)
         ids = tuple(stream.id for stream in named)
         filter = changed_filter(stored_filter(found.language, found.filter_json), change.filter)
         filter.require_signature(change.signature)
         suspended = found.suspended if change.suspended is None else change.suspended
         group = change.group if "group" in given else found.group
-        root_id = None if found.owner == OF_CLIENT else found.root_id
+        root_id = found.root_id if stored else None
         return RegistrationDefinition(
             ids,
             *filter.stored(),
@@ -204,10 +205,16 @@ class Resolver:
         )
 
     def _named(
-        self, names: Sequence[str], endpoint: int | None, known: Sequence[str] = ()
+        self,
+        names: Sequence[str],
+        endpoint: int | None,
+        known: Sequence[str] = (),
+        *,
+        stored: bool = False,
     ) -> list[RegistrationStream]:
         """Return the streams. One that is to be deleted is refused unless the registration names it
-        already (`known`).
+        already (`known`); a transient one if there is an endpoint, or if the events are delivered
+        from the log (`stored`), as to a session.
         """
         for at, name in enumerate(names):
             refused = self._refused.get(name)
@@ -218,14 +225,12 @@ class Resolver:
         for at, stream in enumerate(streams):
             if stream.deletes_at_us is not None and stream.name not in known:
                 raise StreamDeleting.of(stream.name, stream.deletes_at_us, field=f"streams.{at}")
-        if endpoint is None:
-            return streams
-        if endpoint not in self._endpoints:
+        if endpoint is not None and endpoint not in self._endpoints:
             raise UnknownEndpoint(field="endpoint")
         for at, stream in enumerate(streams):
-            if stream.transient:
+            if stream.transient and (stored or endpoint is not None):
                 raise TransientStream(field=f"streams.{at}", stream=stream.name)
-            if stream.name == EXAMPLES:
+            if stream.name == EXAMPLES and endpoint is not None:
                 raise InvalidField(
                     f"Events of `{EXAMPLES}` are sent to an endpoint on request only; name other"
                     " streams, or register without an endpoint.",

@@ -69,7 +69,7 @@ def erase_rows(connection: Connection, stream_id: int) -> Iterator[int]:
     """
     while count := _end_timers(connection, stream_id):
         yield count
-    for name in ("erase_groups", "erase_interests", "erase_cursors", "erase_build"):
+    for name in ("erase_groups", "erase_interests", "erase_cursors", "erase_claims", "erase_build"):
         yield from erased(connection, SQL[name], stream_id)
 
 

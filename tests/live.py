@@ -24,7 +24,7 @@ from eventhub_client.remote import HubClient
 from tests.databases import copied_once, migrated_template, new_database
 from tests.live_processes import MANAGE, LiveProcess, Processes
 
-CALL_TIMEOUT_S = 30.0
+CALL_TIMEOUT_S = 60.0
 ANNOUNCED_TIMEOUT_S = 60.0
 OPERATOR = "operator"
 _PASSWORD = secrets.token_urlsafe(12)

@@ -15,7 +15,7 @@ from eventhub.supervisor.hub import celery_worker
 
 HOME = Path(__file__).resolve().parents[1]
 MANAGE = str(HOME / "manage.py")
-END_TIMEOUT_S = 30.0
+END_TIMEOUT_S = 60.0
 READY_TIMEOUT_S = 3.0
 POLL_S = 0.05
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is this machine

@@ -2,11 +2,12 @@
 results of a batch's events. Plain module.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from delivery.callbacks.batches import BatchSize, count_for_batch, event_results
-from delivery.callbacks.claims import LaneKey
+from delivery.callbacks.claims import CallbackEndpoint, LaneKey
 from delivery.callbacks.post import CallbackTarget, PostResult
 from delivery.callbacks.prepared import GroupedDelivery, PreparedDelivery
 from delivery.callbacks.results import AttemptRecord, DeliveredBatch, DeliveryPart
@@ -36,7 +37,8 @@ class BatchRun:
     def __init__(
         self, deliveries: Sequence[BatchDelivery], size: BatchSize, *, ordered: bool
     ) -> None:
-        self.left = list(deliveries)
+        self.left = [each for each in deliveries if not each.is_deferred]
+        self.requests_left = _requests_max(deliveries[0].endpoint, len(deliveries), size)
         self.bytes_held = bytes_of(deliveries)
         self.size = size
         self.target: CallbackTarget = deliveries[0].target
@@ -44,7 +46,7 @@ class BatchRun:
         self.lanes = {_held(each) for each in deliveries} if ordered else set()
         self._ordered = ordered
         self._closed: set[LaneKey] = set()
-        self._returned: list[BatchDelivery] = []
+        self._returned = [each for each in deliveries if each.is_deferred]
         self._waiting = False  # some that were chosen wait for others of their lane
 
     @property
@@ -102,6 +104,15 @@ class BatchRun:
     def return_all(self, events: Iterable[BatchEvent]) -> None:
         """Return deliveries that count as not posted."""
         self._returned += [event.delivery for event in events]
+
+
+def _requests_max(endpoint: CallbackEndpoint, deliveries: int, size: BatchSize) -> float:
+    """Return how many requests may be made: as many as were taken of an endpoint's rate limit.
+
+    The rest is claimed again. Batches are smaller than `events_max` if their events are large, or
+    have failed before.
+    """
+    return max(1, deliveries // size.events_max) if endpoint.has_rate_limit else math.inf
 
 
 def bytes_of(deliveries: Iterable[BatchDelivery]) -> int:

@@ -1,10 +1,18 @@
 """How many deliveries and lanes one claim requests for the slots of each endpoint. SQL module."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from delivery.callbacks.claims import CallbackEndpoint, LaneCounts
 from delivery.callbacks.throttles import Throttle
 from eventhub.base import limits
+
+
+class ByteBound(NamedTuple):
+    """The bytes of a claim, and the average sizes of events, of endpoints with large ones."""
+
+    bytes_max: int
+    large: Mapping[int, int]
 
 
 def deliveries_requested(
@@ -28,23 +36,45 @@ def deliveries_requested(
     return requested
 
 
+def within_bytes(
+    requested: Mapping[int, int], slots: Mapping[int, int], bound: ByteBound
+) -> dict[int, int]:
+    """Return the counts of deliveries, lower for endpoints with large events, so that most of what
+    is claimed fits into the bytes of a claim. Each slot has a delivery.
+    """
+    large = bound.large
+    share = bound.bytes_max // max(1, len(large))
+    return {
+        each: max(slots[each], min(count, share // large[each])) if each in large else count
+        for each, count in requested.items()
+    }
+
+
 def lanes_requested(
     slots: Mapping[int, int],
     due: Mapping[int, CallbackEndpoint],
     probes: frozenset[int],
     throttle: Throttle,
+    bound: ByteBound,
 ) -> dict[int, LaneCounts]:
     """Return how many lanes to take for the slots of each endpoint. A lane has a slot, but several
     lanes share a batch.
     """
-    requested = {}
-    for endpoint_id, count in deliveries_requested(slots, due, probes).items():
-        if due[endpoint_id].batch_events_max is not None and endpoint_id not in probes:
-            requested[endpoint_id] = LaneCounts(count, count, count)
-        else:
-            lane = throttle.per_slot(endpoint_id)
-            requested[endpoint_id] = LaneCounts(count, count * lane, lane)
-    return requested
+    counts = deliveries_requested(slots, due, probes)
+    batches = {
+        each for each in counts if due[each].batch_events_max is not None and each not in probes
+    }
+    of_each = {each: count if each in batches else throttle.per_slot(each)
+               for each, count in counts.items()}  # fmt: skip
+    all = {each: count if each in batches else count * of_each[each]
+           for each, count in counts.items()}  # fmt: skip
+    fitting = within_bytes(all, slots, bound)
+    return {
+        each: LaneCounts(
+            min(count, fitting[each]), fitting[each], min(of_each[each], fitting[each])
+        )
+        for each, count in counts.items()
+    }
 
 
 def requests_of(claimed: Mapping[int, int], due: Mapping[int, CallbackEndpoint]) -> dict[int, int]:

@@ -28,7 +28,7 @@ class ClaimedGroup(NamedTuple):
     registrations: list[int]
     attempts: int
     uncounted_attempts: int
-    payload: bytes | None
+    has_copy: bool
     created_at_us: int
     gap_first: int | None
     gap_reason: str | None

@@ -5,13 +5,19 @@ one after the other. SQL module.
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from delivery.callbacks import claims
 from delivery.callbacks.circuits import DeliveryKey, advance, hasten, return_probes, take_probes
-from delivery.callbacks.claim_shares import deliveries_requested, lanes_requested, requests_of
+from delivery.callbacks.claim_shares import (
+    ByteBound,
+    deliveries_requested,
+    lanes_requested,
+    requests_of,
+    within_bytes,
+)
 from delivery.callbacks.claimed_groups import ClaimedGroup, claim_groups
 from delivery.callbacks.claims import CallbackEndpoint, Claimed, LaneCounts, ScanResult
 from delivery.callbacks.load import Loader
@@ -119,6 +125,7 @@ class Claiming:
         async with within_throttles(connection, due, allowed) as throttle:
             probes = await self._probes(connection, allowed, ordered=False)
             requested = deliveries_requested(allowed, due, probes.endpoints)
+            requested = within_bytes(requested, allowed, self._byte_bound(allowed))
             expired = probes.endpoints & self._posting.expired_probes
             requested.update(dict.fromkeys(expired, limits.CALLBACK_LANE_DELIVERIES_MAX))
             groups = await self._claim_requested(connection, requested, probes.endpoints)
@@ -208,7 +215,8 @@ class Claiming:
         per_lane = limits.CALLBACK_LANE_DELIVERIES_MAX
         async with within_throttles(connection, due, allowed, per_slot=per_lane) as throttle:
             probes = await self._probes(connection, allowed, ordered=True)
-            requested = lanes_requested(allowed, due, probes.endpoints, throttle)
+            bound = self._byte_bound(allowed)
+            requested = lanes_requested(allowed, due, probes.endpoints, throttle, bound)
             taken = await self._take_lanes(connection, requested, probes.endpoints)
             claimed = Counter(each.endpoint_id for lane in taken for each in lane)
             throttle.use(requests_of(claimed, due))
@@ -248,6 +256,9 @@ class Claiming:
         token = self._heartbeat.token()
         return await claims.claim_lanes(connection, requested, token=token, probes=probes)
 
+    def _byte_bound(self, endpoint_ids: Iterable[int]) -> ByteBound:
+        return ByteBound(self._slots.bytes_per_claim, self._slots.large_events(endpoint_ids))
+
     def _confirm(self, count: int) -> None:
         self._heartbeat.confirm_claim()
         self.count += count
@@ -282,7 +293,8 @@ class Claiming:
         until_s: float,
     ) -> list[PreparedDelivery]:
         """Return the claimed deliveries ready to be posted. If this raises, the claims are lost."""
-        contents = await self._loader.load(connection, claimed, endpoints)
+        bytes_max = self._slots.bytes_per_claim
+        contents = await self._loader.load(connection, claimed, endpoints, bytes_max)
         called = {claim.endpoint_id for claim in claimed}
         targets = await self._loader.targets(connection, [endpoints[each] for each in called])
         return [
@@ -295,7 +307,7 @@ class Claiming:
                 content.bodies[0],
                 content.visible[0],
                 until_s,
-                content.bodies[0] is None and each.sequence in content.deferred,
+                not content.loaded,
             )
             for each, content in zip(claimed, contents, strict=True)
         ]
@@ -310,7 +322,8 @@ class Claiming:
         """Return the claimed deliveries ready to be posted in batches, by endpoint. If this raises,
         the claims are lost.
         """
-        contents = await self._loader.load(connection, groups, endpoints)
+        bytes_max = self._slots.bytes_per_claim
+        contents = await self._loader.load(connection, groups, endpoints, bytes_max)
         called = [endpoints[each] for each in {group.endpoint_id for group in groups}]
         targets = await self._loader.targets(connection, called)
         found: dict[int, list[GroupedDelivery]] = {}

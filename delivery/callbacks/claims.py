@@ -59,6 +59,11 @@ class CallbackEndpoint(NamedTuple):
         return (self.rate_limit, self.concurrency, self.allowed_rate) != (None, None, None)
 
     @property
+    def has_rate_limit(self) -> bool:
+        """Whether its requests per time are limited."""
+        return (self.rate_limit, self.allowed_rate) != (None, None)
+
+    @property
     def events_per_request(self) -> int:
         return self.batch_events_max or 1
 
@@ -105,7 +110,7 @@ class Claimed(NamedTuple):
     registrations: list[int]
     attempts: int
     uncounted_attempts: int
-    payload: bytes | None  # the event's stored bytes, once the event left the database
+    has_copy: bool  # of its event, which left the database or is replayed
     created_at_us: int
     gap_first: int | None  # set: a gap notice for the events from here to `sequence`
     gap_reason: str | None
@@ -160,15 +165,6 @@ class _ScannedEndpoint(NamedTuple):
 
     def failing(self) -> FailureState | None:
         return None if self.failures is None else FailureState(self.failures, self.is_open)
-
-
-class ClaimedEvent(NamedTuple):
-    """The stored bytes of an event; None if it is one of those beyond the bound of one reading."""
-
-    segment_id: int
-    sequence: int
-    appended_at_us: int
-    payload: bytes | None
 
 
 class Annotation(NamedTuple):
@@ -315,35 +311,6 @@ async def delete_leftovers(url: str) -> None:
         await connection.execute(SQL["delete_unused_throttles"])
         await connection.execute(SQL["delete_circuits_of_deleted_endpoints"])
         await connection.execute(SQL["delete_verifications_of_deleted_endpoints"])
-
-
-async def load_events(
-    connection: Connection, names: Collection[tuple[int, int]]
-) -> list[ClaimedEvent]:
-    """Return those of the events that are in the database, by segment ids and sequences. At least
-    one of them has its bytes.
-    """
-    values = {
-        "segments": int8_array([segment for segment, _ in names]),
-        "sequences": int8_array([sequence for _, sequence in names]),
-        "bytes_max": limits.CALLBACK_CLAIM_BYTES_MAX,
-    }
-    return await fetch_all(connection, ClaimedEvent, SQL["events"], values, binary=True)
-
-
-async def retained_bytes(
-    connection: Connection, endpoint: int, segment: int, sequence: int
-) -> bytes | None:
-    """Return the copy of the event that a delivery may have received after it was claimed."""
-    values = {"endpoint": endpoint, "segment": segment, "sequence": sequence}
-    retained: bytes | None = await fetch_value(connection, SQL["retained_bytes"], values)
-    return retained
-
-
-async def removal_reason(connection: Connection, segment: int) -> str:
-    """Return why the events of a segment were removed."""
-    values = {"segment": segment}
-    return await fetch_value(connection, SQL["removal_reason"], values) or "dropped"
 
 
 async def load_segments(connection: Connection, segments: Iterable[int]) -> dict[int, SegmentName]:

@@ -2,7 +2,7 @@
 and the endpoint's secrets. Each is read or built once and cached. SQL module.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -19,6 +19,8 @@ from delivery.callbacks.body import (
     event_body,
     gap_body,
 )
+from delivery.callbacks.byte_shares import shares_of_bytes
+from delivery.callbacks.claimed_events import ClaimedEvent
 from delivery.callbacks.claimed_groups import AnyClaim
 from delivery.callbacks.claims import Annotation, CallbackEndpoint
 from delivery.callbacks.event_reader import EventBytes, EventName, EventReader
@@ -38,20 +40,21 @@ from registrations.filters.report import ReportTemplate, merged_report
 
 log = get_logger(__name__)
 _UNKNOWN = SegmentName("", "")
+_UNKNOWN_BYTES = limits.CALLBACK_CLAIM_BYTES_MAX // limits.CALLBACK_CLAIM_DELIVERIES_MAX
 
 
 class LoadedContent(NamedTuple):
     """The content of a claim: the UUID of its segment, the variables that are bound to its events,
     by registration (RDY-17), and in the order of its sequences each body (None: unreadable at
-    present) and whether it is visible: otherwise the event is not for the endpoint any more.
-    `deferred`: the sequences of events that are too much for one claim; those of other claims, too.
+    present) and whether it is visible: otherwise the event is not for the endpoint any more. Events
+    from the position `loaded` on are too much for this claim.
     """
 
     segment: str
     variables: Mapping[int, str]
     bodies: Sequence[Body | None]
     visible: Sequence[bool]
-    deferred: Collection[int] = ()
+    loaded: int
 
 
 class Loader:
@@ -116,8 +119,11 @@ class Loader:
         connection: Connection,
         claimed: Sequence[AnyClaim],
         endpoints: Mapping[int, CallbackEndpoint],
+        bytes_max: int,
     ) -> list[LoadedContent]:
-        """Return the content of each claim, with the bodies in its endpoint's format."""
+        """Return the content of each claim, with the bodies in its endpoint's format: of events of
+        about so many bytes, of which clients and their endpoints have equal shares.
+        """
         await self._load_segments(connection, claimed)
         await self._load_annotations(connection, claimed)
         formats = {id: endpoints[id].body_format for id in {each.endpoint_id for each in claimed}}
@@ -128,16 +134,23 @@ class Loader:
             for sequence, body in zip(each.sequences, bodies, strict=True)
             if body is None
         }
-        deferred: dict[int, set[int]] = {}
+        known = await self._reader.look_up(connection, missing, bytes_max) if missing else {}
+        sizes = [_sizes(each, bodies, known) for each, bodies in zip(claimed, found, strict=True)]
+        clients = [endpoints[each.endpoint_id].client_id for each in claimed]
+        loaded = shares_of_bytes(claimed, clients, sizes, bytes_max)
+        found = [_first_bodies(bodies, count) for bodies, count in zip(found, loaded, strict=True)]
         if missing:
-            events = await self._reader.read(connection, missing, self._segments)
+            missing = {
+                (each.segment_id, sequence): each
+                for each, bodies, count in zip(claimed, found, loaded, strict=True)
+                for sequence, body in zip(each.sequences[:count], bodies[:count], strict=True)
+                if body is None
+            }
+            events = await self._reader.read(connection, missing, known, self._segments)
             found = [
-                self._built_bodies(each, bodies, formats[each.endpoint_id], events)
-                for each, bodies in zip(claimed, found, strict=True)
+                self._built_bodies(each, bodies, formats[each.endpoint_id], events, count)
+                for each, bodies, count in zip(claimed, found, loaded, strict=True)
             ]
-            for (segment_id, sequence), event in events.items():
-                if event is None:
-                    deferred.setdefault(segment_id, set()).add(sequence)
         groups = await self._groups(connection, claimed, endpoints, found)
         return [
             LoadedContent(
@@ -145,15 +158,15 @@ class Loader:
                 self._variables(each) if each.version_ids else {},
                 bodies,
                 _visible(bodies, endpoints[each.endpoint_id], groups),
-                deferred.get(each.segment_id, ()),
+                count,
             )
-            for each, bodies in zip(claimed, found, strict=True)
+            for each, bodies, count in zip(claimed, found, loaded, strict=True)
         ]
 
     def _known_bodies(self, claim: AnyClaim, format: Format) -> Sequence[Body | None]:
         """Return the bodies for which nothing has to be read."""
-        if claim.gap_first is not None or claim.payload is not None:
-            return [self._own_body(claim, sequence, format) for sequence in claim.sequences]
+        if claim.gap_first is not None:
+            return [self._gap(claim, claim.gap_first, each, format) for each in claim.sequences]
         if not self._has_annotations(claim):
             return [None] * len(claim.sequences)
         segment_id, report = claim.segment_id, self._report(claim)
@@ -161,17 +174,11 @@ class Loader:
             [(segment_id, sequence, format, report) for sequence in claim.sequences]
         )
 
-    def _own_body(self, claim: AnyClaim, sequence: int, format: Format) -> Body | None:
-        """Return the body of a gap notice, or of a delivery with a copy of its event."""
+    def _gap(self, claim: AnyClaim, first: int, last: int, format: Format) -> Body:
+        """Return the body of a gap notice."""
         segment = self._segment_of(claim)
-        if claim.gap_first is not None:
-            resume: dict[str, str | int] = {"segment": segment.segment, "sequence": sequence}
-            gap = GapNotice(claim.gap_first, sequence, resume, claim.gap_reason or "")
-            return gap_body(format, segment, gap)
-        if claim.payload is None or not self._has_annotations(claim):
-            return None
-        whole = LoggedEvent(segment, sequence, claim.created_at_us, claim.payload)
-        return event_body(format, whole, self._report(claim))
+        resume: dict[str, str | int] = {"segment": segment.segment, "sequence": last}
+        return gap_body(format, segment, GapNotice(first, last, resume, claim.gap_reason or ""))
 
     async def _groups(
         self,
@@ -193,25 +200,29 @@ class Loader:
         claim: AnyClaim,
         bodies: Sequence[Body | None],
         format: Format,
-        events: Mapping[EventName, EventBytes | GapNotice | None],
+        events: Mapping[EventName, EventBytes | GapNotice],
+        count: int,
     ) -> Sequence[Body | None]:
-        """Return the bodies of a claim; those that are missing are built from their events, unless
-        they were built for a claim before it.
+        """Return the first bodies of a claim; those that are missing are built from their events,
+        unless they were built for a claim before it.
         """
-        if None not in bodies:
+        if None not in bodies[:count]:
             return bodies
         known = self._known_bodies(claim, format)
-        return [
-            body or self._build_body(claim, sequence, format, events)
-            for sequence, body in zip(claim.sequences, known, strict=True)
+        built = [
+            body or cached or self._build_body(claim, sequence, format, events)
+            for sequence, body, cached in zip(
+                claim.sequences[:count], bodies[:count], known[:count], strict=True
+            )
         ]
+        return built + [None] * (len(bodies) - count)
 
     def _build_body(
         self,
         claimed: AnyClaim,
         sequence: int,
         format: Format,
-        events: Mapping[EventName, EventBytes | GapNotice | None],
+        events: Mapping[EventName, EventBytes | GapNotice],
     ) -> Body | None:
         segment, name = self._segment_of(claimed), (claimed.segment_id, sequence)
         found = events.get(name)
@@ -265,6 +276,26 @@ class Loader:
             self._segments.clear()
             missing = {each.segment_id for each in claimed}
         self._segments.update(await claims.load_segments(connection, missing))
+
+
+def _first_bodies(bodies: Sequence[Body | None], count: int) -> Sequence[Body | None]:
+    """Return the bodies with None in place of those after the first ones."""
+    left = len(bodies) - count
+    return [*bodies[:count], *[None] * left] if left else bodies
+
+
+def _sizes(
+    claim: AnyClaim, bodies: Sequence[Body | None], known: Mapping[EventName, ClaimedEvent]
+) -> list[int]:
+    """Return the bytes of the bodies of a claim, as far as they are known: events that are still to
+    be read count as they are stored, and those outside of the database are taken for large.
+    """
+    return [
+        body.size
+        if body is not None
+        else (found.size if (found := known.get((claim.segment_id, each))) else _UNKNOWN_BYTES)
+        for each, body in zip(claim.sequences, bodies, strict=True)
+    ]
 
 
 def _visible(

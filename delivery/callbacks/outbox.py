@@ -52,8 +52,8 @@ class _OutboxBatch(NamedTuple):
 
 class ResultOutbox:
     """Collects and writes results. `written` is called after a write, with True if lanes were left;
-    `more_due` is called when an endpoint has recovered or may be probed again, and when a lane that
-    was left has more deliveries.
+    `more_due` is called when an endpoint has recovered or may be probed again, when a lane that was
+    left has more deliveries, and when claims were given back.
 
     Used by one event loop; only `run` writes.
     """
@@ -185,6 +185,7 @@ class ResultOutbox:
         if batch.returned:
             await claims.give_back(connection, batch.returned)
             batch.returned.clear()
+            self._more_due()
         if batch.probes:
             await return_probes(connection, batch.probes)
             batch.probes.clear()

@@ -75,17 +75,17 @@ class Posting:
 
     def deliver(self, delivery: PreparedDelivery) -> None:
         """Post a delivery."""
-        self._slots.hold(delivery.claimed.endpoint_id, bytes_of([delivery]))
+        self._hold([delivery])
         self._start(self._deliver(delivery))
 
     def probe(self, deliveries: list[PreparedDelivery]) -> None:
         """Post the first of an endpoint's deliveries that is still to be sent, and no other."""
-        self._slots.hold(deliveries[0].claimed.endpoint_id, bytes_of(deliveries))
+        self._hold(deliveries)
         self._start(self._probe(deliveries))
 
     def deliver_lane(self, deliveries: list[PreparedDelivery]) -> None:
         """Post an ordered lane's deliveries until one has to be retried."""
-        self._slots.hold(deliveries[0].claimed.endpoint_id, bytes_of(deliveries))
+        self._hold(deliveries)
         self._start(self._deliver_lane(deliveries))
 
     def deliver_batches(
@@ -93,8 +93,13 @@ class Posting:
     ) -> None:
         """Post deliveries of an endpoint in batches; ordered ones are those of whole lanes."""
         run = BatchRun(deliveries, size, ordered=ordered)
-        self._slots.hold(run.endpoint_id, run.bytes_held)
+        self._hold(deliveries)
         self._start(self._deliver_batches(run))
+
+    def _hold(self, deliveries: Sequence[BatchDelivery]) -> None:
+        """Take a slot for deliveries of an endpoint."""
+        loaded = [each for each in deliveries if not each.is_deferred]
+        self._slots.hold(deliveries[0].part.endpoint_id, bytes_of(loaded), len(loaded))
 
     def _start(self, delivery: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(delivery)
@@ -176,6 +181,9 @@ class Posting:
                 raise
         return self._record(delivery, attempted, attempt)
 
+    def _is_stopped(self, delivery: BatchDelivery) -> bool:
+        return self.stopping or self._is_late(delivery)
+
     def _is_late(self, delivery: BatchDelivery) -> bool:
         """Return True if the claim may not last as long as an attempt, or is for a later claim."""
         left_s = delivery.until_s - self._clock.monotonic_s()
@@ -190,7 +198,7 @@ class Posting:
         """Return True if the event cannot be in a batch: it is not to be sent, or unreadable."""
         body = delivery.body
         if body is None or not delivery.is_visible:
-            return not delivery.is_deferred
+            return True
         return body.facts.expires_at_us > 0 and self._is_expired(delivery)
 
     def _is_expired(self, delivery: BatchDelivery) -> bool:
@@ -254,7 +262,7 @@ class Posting:
     async def _deliver_batches(self, run: BatchRun) -> None:
         """Post deliveries in batches, one after the other, until a request fails."""
         try:
-            while run.left and not self.stopping and not self._is_late(run.left[0]):
+            while run.left and run.requests_left > 0 and not self._is_stopped(run.left[0]):
                 for delivery in run.take(self._is_unpostable):
                     if self._is_unsent(delivery):
                         self._end(delivery)
@@ -262,8 +270,10 @@ class Posting:
                         posted = await delivery.post_once(self._client, self._tokens)
                         run.close(delivery, self._record(delivery, *posted[:2]))
                 batch = run.next(self._is_unpostable)
-                if batch and not await self._post_batch(batch, run):
-                    break
+                if batch:
+                    run.requests_left -= 1
+                    if not await self._post_batch(batch, run):
+                        break
         finally:
             for unposted in run.unposted:
                 self._outbox.give_back(unposted.prepared().claimed)

@@ -109,6 +109,10 @@ class GroupedDelivery(NamedTuple):
     is_deferred: bool = False
 
     @property
+    def endpoint(self) -> CallbackEndpoint:
+        return self.common.endpoint
+
+    @property
     def target(self) -> CallbackTarget:
         return self.common.target
 
@@ -173,10 +177,8 @@ def prepared_group(
     )
     contents = zip(group.sequences, loaded.bodies, loaded.visible, strict=True)
     return [
-        GroupedDelivery(
-            common, sequence, body, is_visible, body is None and sequence in loaded.deferred
-        )
-        for sequence, body, is_visible in contents
+        GroupedDelivery(common, sequence, body, is_visible, number >= loaded.loaded)
+        for number, (sequence, body, is_visible) in enumerate(contents)
     ]
 
 

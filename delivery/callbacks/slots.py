@@ -14,7 +14,7 @@ slot, up to a bound of their own, so they delay others for CALLBACK_SLOW_S only.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from typing import Literal
 
@@ -27,13 +27,14 @@ EndpointState = Literal["new", "failing", "healthy"]
 class _EndpointSlots:
     """The recent behaviour of an endpoint, and the start time of each of its requests under way."""
 
-    __slots__ = ("bytes_held", "cap", "held", "started_s", "state")
+    __slots__ = ("bytes_held", "cap", "event_bytes", "held", "started_s", "state")
 
     def __init__(self) -> None:
         self.cap = limits.CALLBACK_SLOTS_NEW_ENDPOINT_MAX
         self.state: EndpointState = "new"
         self.held = 0  # claimed and not finished
         self.bytes_held = 0  # of their bodies
+        self.event_bytes = 0  # of an event, on average, when it held a slot last
         self.started_s: dict[int, float] = {}  # by request number, in the order of their start
 
 
@@ -55,6 +56,14 @@ class CallbackSlots:
     def free(self) -> int:
         return self._free(self._hanging_requests())
 
+    @property
+    def bytes_per_claim(self) -> int:
+        """How many bytes of events the next claim may take: a third of what is unused, so that
+        there is room for clients that hold none; one event always.
+        """
+        unused = limits.CALLBACK_BYTES_HELD_MAX - self._bytes_held
+        return max(1, min(limits.CALLBACK_CLAIM_BYTES_MAX, unused // 3))
+
     def _free(self, hanging: Mapping[int, int]) -> int:
         spared = min(sum(hanging.values()), limits.CALLBACK_HANGING_MAX)
         return limits.CALLBACK_SLOTS_MAX - (self.held - spared)
@@ -65,7 +74,8 @@ class CallbackSlots:
 
         Slots are allocated in rounds, in the given order, so that a few endpoints get more than
         their share only of what the others do not need. An endpoint that is not healthy gets one
-        per round. A client whose requests hold too many bytes gets none.
+        per round. A client whose requests hold too many bytes gets none, and large events take
+        their bytes of what one claim may have.
         """
         if self._bytes_held >= limits.CALLBACK_BYTES_HELD_MAX:
             return {}
@@ -82,14 +92,19 @@ class CallbackSlots:
             if client not in bounded
         }
         states = {each: self._state(each, now_s) for each in allowed}
+        sizes = self.large_events(allowed)
+        bytes_max = bytes_left = self.bytes_per_claim
         granted: dict[int, int] = {}
         while free > 0 and allowed:
             share = max(1, free // len(allowed))
             for each, requested in list(allowed.items()):
-                state = states[each]
+                state, size = states[each], sizes.get(each, 0)
                 limit = share if state == "healthy" else 1
+                if size:
+                    limit = min(limit, max(bytes_left // size, bytes_left == bytes_max))
                 count = max(0, min(requested, limit, free, remaining[state],
                                    _share(unused, held_by_client[clients[each]])))  # fmt: skip
+                bytes_left -= count * size
                 granted[each] = granted.get(each, 0) + count
                 held_by_client[clients[each]] += count
                 free -= count
@@ -102,9 +117,17 @@ class CallbackSlots:
         self._clients.update({each: clients[each] for each in granted})
         return granted
 
-    def hold(self, endpoint_id: int, bytes_held: int = 0) -> None:
-        """Take a slot for a claimed delivery, a batch or an ordered lane, and the bytes of its
-        bodies.
+    def large_events(self, endpoint_ids: Iterable[int]) -> dict[int, int]:
+        """Return the average size of the events of those endpoints that have large ones, of which a
+        claim cannot have as many as otherwise.
+        """
+        least = limits.CALLBACK_CLAIM_BYTES_MAX // limits.BATCH_DELIVERIES_CLAIMED_MAX
+        known = {each: self._endpoints[each] for each in endpoint_ids if each in self._endpoints}
+        return {id: each.event_bytes for id, each in known.items() if each.event_bytes > least}
+
+    def hold(self, endpoint_id: int, bytes_held: int = 0, events: int = 0) -> None:
+        """Take a slot for a claimed delivery, a batch or an ordered lane, and the bytes of the
+        bodies of so many events.
         """
         endpoint = self._endpoints.setdefault(endpoint_id, _EndpointSlots())
         self._busy[endpoint_id] = endpoint
@@ -112,6 +135,8 @@ class CallbackSlots:
         self.held += 1
         endpoint.bytes_held += bytes_held
         self._bytes_held += bytes_held
+        if events:
+            endpoint.event_bytes = bytes_held // events
 
     def release(self, endpoint_id: int, bytes_held: int = 0) -> None:
         """Free a slot with the bytes that `hold` took."""

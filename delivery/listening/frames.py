@@ -65,6 +65,7 @@ class EventHeader:
     latest_version: str = ""  # of the event's type, if newer than the event's (FOX-20)
     signature: bool = False  # the listener requested the signatures of events (FOX-17)
     variables: Mapping[int, str] | None = None  # bound to the event, by registration (RDY-17)
+    attempt: int = 0  # of a pull: how often the event was handed out; it has no `prev`
 
 
 class FrameFormat(Protocol[T]):
@@ -117,6 +118,7 @@ class ProtobufFrames:
             frame = event_pb2.EventFrame.FromString(frame.SerializeToString())
             frame.registrations.extend(header.registrations)
             frame.latest_version = header.latest_version
+            frame.attempt = header.attempt  # a session's event always names registrations
             frame.signature = stored.signature if header.signature else ""
             frame.variables.update(header.variables or {})
         head, payload = frame.SerializeToString(), stored.payload
@@ -219,7 +221,8 @@ def _about(header: EventHeader, stored: StoredEvent) -> str:
             matched += f'"bindings":{bindings_json(header.variables, stored.cursor)},'
     latest = f'"latest_version":"{header.latest_version}",' if header.latest_version else ""
     signed = f'"signature":"{stored.signature}",' if header.signature else ""
-    about = f'{header.subject}"prev":{header.prev},"liveness":"{header.liveness}",'
+    before = f'"attempt":{header.attempt},' if header.attempt else f'"prev":{header.prev},'
+    about = f'{header.subject}{before}"liveness":"{header.liveness}",'
     return f"{about}{signed}{latest}{matched}"
 
 

@@ -361,7 +361,7 @@ class StreamListener:
             self._follower = await following.enter_async_context(follower)
         self._following = following
         if self._waker is not None:
-            self._follower.ring.wakers.add(self._waker)
+            self.watch(self._waker)
         await old.aclose()
         self.cursor = self._follower.position.cursor
         self.mark_started()

@@ -26,8 +26,7 @@ from delivery.listening.reader import Reader
 from delivery.listening.resend import Resending, requested_ranges
 from delivery.listening.services import ListenerServices
 from delivery.listening.socket_emits import SocketEmits
-from delivery.sessions.delivery import SessionDelivery
-from delivery.sessions.socket_sessions import SocketSessions
+from delivery.sessions.socket_sessions import SessionServices, SocketSessions
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
@@ -46,7 +45,7 @@ class SocketServices(NamedTuple):
     """The services of a process that its sockets use."""
 
     listening: ListenerServices
-    sessions: SessionDelivery
+    sessions: SessionServices
     emits: SocketEmits
 
 
@@ -72,7 +71,7 @@ class SocketPump(Reader):
         self.socket = SocketListeners()
         self._pings = 0
         self._listeners: dict[FrameSubject, StreamListener] = {}  # of sessions, too
-        self._sessions = SocketSessions(services.sessions, listening, self)
+        self._sessions = SocketSessions(listening, services.sessions, self)
         self._watches = InterestWatches(
             listening.authorizer, listening.closures, self._send_message
         )
@@ -211,6 +210,8 @@ class SocketPump(Reader):
             await self._send_message({"op": "status", "state": "waiting", **problem})
         elif waited and may:
             await self._send_message({"op": "status", "state": "resumed"})
+        if self.principal != before:
+            self._sessions.start_refused()
         if self.principal is not before:
             await self._recheck()
         return may

@@ -29,6 +29,7 @@ from registrations.feed import CatalogChange, Feed, Listener
 from registrations.filters.evaluate import no_supertypes
 from registrations.filters.report import ReportTemplate, merged_report, stored_report
 from registrations.matching.metrics import ReportedWork
+from registrations.matching.spec import Specs
 from registrations.matching.strategies import AUTO, StreamStrategy
 from registrations.matching.versions import StreamVersion, SuspensionSpan
 
@@ -42,6 +43,13 @@ class ListenerMatcher(Protocol):
     async def learn(self, events: Sequence[Event], *, through: int) -> None: ...
     def matching(self, stored: StoredEvent) -> MatchedRegistrations: ...
     def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent: ...
+
+
+class VersionObserver(Protocol):
+    """What a matcher reports its versions to (sessions/routes.py)."""
+
+    def outdated(self) -> None: ...
+    def loaded(self, versions: Mapping[int, Specs], after: int) -> None: ...
 
 
 class RegistrationSet(NamedTuple):
@@ -84,6 +92,7 @@ class RegistrationMatcher:
         self._work = ReportedWork(AUTO)
         self._stale = True
         self._loading = False
+        self.observer: VersionObserver | None = None
         self._after = 0  # versions that can apply to an event after it are loaded
 
     @classmethod
@@ -174,12 +183,18 @@ class RegistrationMatcher:
 
     def _catalog_changed(self, change: CatalogChange | None) -> None:
         if change is not None and change.group is not None:
-            self._stale |= self._loading or change.group in self._suspensions
+            if self._loading or change.group in self._suspensions:
+                self._set_stale()
         else:
-            self._stale = True
+            self._set_stale()
 
     def _policy_changed(self) -> None:
+        self._set_stale()
+
+    def _set_stale(self) -> None:
         self._stale = True
+        if self.observer is not None:
+            self.observer.outdated()
 
     def _switch(self, strategy: str) -> None:
         """Switch to an empty matcher of another strategy."""
@@ -214,10 +229,13 @@ class RegistrationMatcher:
         try:
             await self._build(after)
         except BaseException:
-            self._stale = True
+            self._set_stale()
             raise
         finally:
             self._loading = False
+        if self.observer is not None and not self._stale:
+            matched = {id: self._versions[id].specs for id in self._matched}
+            self.observer.loaded(matched, after)
 
     async def _build(self, after: int) -> None:
         ids, owner = self._registrations

@@ -12,7 +12,7 @@ from delivery.listening.services import ListenerServices
 from eventhub.access.quotas import SocketsLimited
 from eventhub.base import errors, limits
 from eventhub.eventlog.archive.reader import Archive
-from eventhub.http.routes import ResponseSpec, Route, query_parameter, unbound
+from eventhub.http.routes import SESSION, ResponseSpec, Route, query_parameter, unbound
 from registrations.errors import UnknownRegistration
 from registrations.filters.errors import FilterSyntax, FilterTooLarge, UnknownLanguage
 from registrations.filters.languages import LANGUAGES
@@ -120,6 +120,7 @@ _PARAMETERS = (
         "order", "`backward`: events before `from`, newest first.", enum=["forward", "backward"]
     ),
     query_parameter("access_token", "A connection token, for clients that cannot send headers."),
+    SESSION,
 )
 
 

@@ -96,6 +96,11 @@ class DeliveryQueue:
         (self._behind.add if behind else self._behind.discard)(stream)
 
     @property
+    def behind(self) -> bool:
+        """Whether more of a stream is stored than was put."""
+        return bool(self._behind)
+
+    @property
     def needs_all(self) -> bool:
         """Whether the order depends on events that do not match: put them with `matches=False`."""
         return self._order.needs_all

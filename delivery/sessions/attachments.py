@@ -39,6 +39,11 @@ class SessionSettings(NamedTuple):
         """Whether events count until they are acknowledged."""
         return self.quality == "reliable"
 
+    @property
+    def ordering(self) -> tuple[OrderName, dict[str, Any]]:
+        """The order, and its options."""
+        return self.delivery_order, self.order_options
+
 
 class AttachedSettings(NamedTuple):
     """The present settings of a session, and the connection that serves it."""
@@ -79,11 +84,13 @@ async def attach(
     connection: Connection, session_id: int, attachment: UUID, process: str
 ) -> list[SessionPosition] | None:
     """Attach a connection to a session, and return the session's positions; None if the session was
-    deleted meanwhile.
+    deleted meanwhile. Claims of pulls end: the connection delivers what is not acknowledged.
     """
     values = {"session_id": session_id, "attachment": attachment, "process": process}
-    if await fetch_value(connection, SQL["attach"], values) is None:
-        return None
+    async with connection.transaction():
+        if await fetch_value(connection, SQL["attach"], values) is None:
+            return None
+        await connection.execute(SQL["end_claims"], values)
     return await positions(connection, session_id)
 
 

@@ -23,12 +23,14 @@ from delivery.listening.request import ListenRequest
 from delivery.listening.restricted import is_restricted
 from delivery.listening.services import ListenerServices
 from delivery.ordering.held import HeldEvent
-from delivery.ordering.options import OrderSettings, order_settings
+from delivery.ordering.options import order_settings
 from delivery.ordering.queue import DeliveryQueue
 from delivery.sessions.attachments import PositionToSave, SessionPosition, SessionSettings
 from delivery.sessions.errors import SessionNotConnected
 from delivery.sessions.matchers import SessionMatcher, SharedMatchers
+from delivery.sessions.sharing_member import SharingMember
 from eventhub.access.principal import Principal
+from eventhub.access.sessions import GROUP
 from eventhub.base import limits
 from eventhub.base.errors import Gone, SegmentMismatch
 from eventhub.eventlog.read import Start
@@ -53,9 +55,10 @@ class ConnectedSession:
         self.end_reason = ""  # why the connection must end it; CHANGED: and connect again
         self.messages: list[dict[str, Any]] = []  # to send before the next events
         self.acks: list[dict[str, Any]] = []  # answers to send when the positions are saved
+        self.member: SharingMember | None = None  # of a group that shares: events come from there
         self.reliable = settings.reliable  # for as long as it is connected
         window = settings.window_events if self.reliable else _UNLIMITED
-        self.queue = DeliveryQueue(_order_of(settings), window)
+        self.queue = DeliveryQueue(order_settings(*settings.ordering), window)
         self._acknowledges = self.reliable  # else an event counts as delivered when it is sent
         self._has_own_window = False  # set for this connection
         self._timer: asyncio.TimerHandle | None = None
@@ -79,9 +82,9 @@ class ConnectedSession:
     @property
     def owners(self) -> list[SessionOwner]:
         """The owners of its registrations: itself, and its group."""
-        group = self.settings.session_group
-        own = SessionOwner(self.settings.id)
-        return [own] if group is None else [own, SessionOwner(None, group)]
+        group, own = self.settings.session_group, SessionOwner(self.settings.id)
+        shared = [] if group is None else [SessionOwner(None, group)]
+        return shared if self.settings.kind == GROUP else [own, *shared]
 
     def set_window(self, events: int) -> None:
         """Set the window of this connection; a best-effort session acknowledges from now on."""
@@ -97,9 +100,8 @@ class ConnectedSession:
         if (before.quality, before.session_group) != (settings.quality, settings.session_group):
             self.end(CHANGED)
             return
-        order = before.delivery_order, before.order_options
-        if order != (settings.delivery_order, settings.order_options):
-            self.queue.set_order(_order_of(settings), now_us)
+        if before.ordering != settings.ordering:
+            self.queue.set_order(order_settings(*settings.ordering), now_us)
         if self.reliable and not self._has_own_window:
             self.queue.window = settings.window_events
         self.messages.append({"op": "changed", "session": self.name, **self.described})
@@ -143,7 +145,7 @@ class ConnectedSession:
                 self.queue.discard(held)
             if monotonic() > until_s:
                 break
-        self._set_timer(now_us)
+        self.set_timer(now_us)
         return frames
 
     def take_positions(self, *, unchanged: bool = False) -> list[PositionToSave]:
@@ -181,17 +183,13 @@ class ConnectedSession:
             self._timer.cancel()
             self._timer = None
 
-    def _set_timer(self, now_us: int) -> None:
+    def set_timer(self, now_us: int) -> None:
         """Wake the connection when an event that waits for its time may be sent."""
         self.stop_timer()
         at_us = self.queue.wake_at_us()
         if at_us is not None and at_us > now_us:
             wait_s = (at_us - now_us) / 1_000_000
             self._timer = asyncio.get_running_loop().call_later(wait_s, self.waker.set)
-
-
-def _order_of(settings: SessionSettings) -> OrderSettings:
-    return order_settings(settings.delivery_order, settings.order_options)
 
 
 class SessionStreamState(ListenerState):
@@ -245,9 +243,14 @@ class SessionReader(StreamListener):
         state.session.readers[state.stream] = reader
         return reader
 
+    def watch(self, waker: asyncio.Event) -> None:
+        """Have the waker set when the stream has new events that the session may match."""
+        self._waker = self._matcher.route.waker = waker
+
     def due(self) -> bool:
         """Return whether events can be put into the queue, or messages wait."""
-        if not (self.session.queue.wants_events or self._notices):
+        idle = self._at == len(self._page) and self._matcher.follower.idle
+        if not self._notices and (idle or not self.session.queue.wants_events):
             return False
         return super().due()
 
@@ -284,8 +287,21 @@ class SessionReader(StreamListener):
             return None
         types = self._services.types.evolved(self.info.zone_id)
         latest = types.newest_for(stored.event) if types else ""
-        shaped = self._matcher.shaped(stored, matched.ids)
+        shaped = self.shaped(stored, matched)
         return self.state.event(shaped, form, matched, latest, held.disorder)
+
+    def shaped(self, stored: StoredEvent, matched: MatchedRegistrations) -> StoredEvent:
+        """Return what is delivered of an event (OIF-06)."""
+        return self._matcher.shaped(stored, matched.ids)
+
+    async def matched_again(self, stored: StoredEvent) -> MatchedRegistrations:
+        """Return the registrations that an event matches that was delivered before; none if it has
+        expired or the client may not see it any more. Raises DatabaseUnavailable.
+        """
+        await self._matcher.catch_up(stored.sequence - 1)
+        await self._learn_types([stored])
+        await self._matcher.settled()
+        return self._matching(stored, self._services.clock.now_us())
 
     async def close(self) -> None:
         """Release everything, and remove the stream from the session: what is not acknowledged
@@ -309,6 +325,10 @@ class SessionReader(StreamListener):
         except SegmentMismatch as error:
             await self._follow_current(error)
         self._add_to_queue(self._acknowledged)
+
+    async def _follow(self, start: Start) -> None:
+        await super()._follow(start)
+        self._follower = self._matcher.follow(self._follower, self.session.queue)
 
     async def _record(self, principal: Principal) -> None:
         """Record nothing: the session's positions are its record."""
@@ -375,6 +395,4 @@ class SessionReader(StreamListener):
 
     def _has_more(self) -> bool:
         """Return whether more of the stream is stored than was put into the queue."""
-        if self._at < len(self._page) or not self._follower.live:
-            return True
-        return bool(self._follower.next_in_ring(1))
+        return self._at < len(self._page) or self._matcher.follower.has_more()

@@ -6,10 +6,13 @@ Concurrency contract: one event loop; `run` and `watch` are one task each.
 """
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from time import monotonic
+from uuid import UUID
 from weakref import WeakValueDictionary
 
 from psycopg_pool import AsyncConnectionPool
@@ -37,6 +40,8 @@ from eventhub.base.errors import DatabaseUnavailable, LimitReached
 from eventhub.base.event_loop import run_forever, wait_until_set
 from eventhub.postgresql.connections import Connection, reading, reading_pool
 from registrations.feed import CatalogChange
+
+_PROCESS = f"{socket.gethostname()} {os.getpid()}"
 
 
 class SessionDelivery:
@@ -69,12 +74,11 @@ class SessionDelivery:
         key = principal.client_id, name
         async with self._connecting.setdefault(key, asyncio.Lock()):
             async with reading(self._pool) as connection:
-                settings = _required(await find_session(connection, *key), name)
+                settings = required_consumer(await find_session(connection, *key), name)
                 session = ConnectedSession.new(settings, waker)
                 self._subscribe(session)
                 try:
-                    process = self._services.recorder.node
-                    found = await attach(connection, settings.id, session.attachment, process)
+                    found = await attach(connection, settings.id, session.attachment, _PROCESS)
                     found = _bounded(found)
                 except BaseException:
                     self._subscriptions.pop(session).close()
@@ -99,6 +103,12 @@ class SessionDelivery:
             without = {one.settings.id for one in sessions} - {each.session_id for each in last}
             return saved | without
         return set()
+
+    def replace(self, session_id: int, attachment: UUID) -> None:
+        """End the connection of this process that serves a session, unless it is this one."""
+        session = self._connected.get(session_id)
+        if session is not None and session.attachment != attachment:
+            session.end("replaced")
 
     async def positions(self, session: ConnectedSession) -> list[SessionPosition]:
         """Return the saved positions of a session, which may have new streams. Raises
@@ -229,9 +239,9 @@ async def delivering_sessions(
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _required(settings: SessionSettings | None, name: str) -> SessionSettings:
-    """Raise UnknownSession, WrongSessionKind or SessionDisconnected unless events may be delivered
-    to the session.
+def required_consumer(settings: SessionSettings | None, name: str) -> SessionSettings:
+    """Return the settings. Raises UnknownSession, WrongSessionKind or SessionDisconnected unless
+    events may be delivered to the session.
     """
     if settings is None:
         raise UnknownSession(field="session")

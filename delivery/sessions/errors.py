@@ -17,3 +17,15 @@ class SessionDisconnected(Conflict):
     """Delivery to this session, or to its group, is disabled on request: PATCH it with
     `disconnected` false, then connect.
     """
+
+
+class SessionReplaced(Conflict):
+    """A connection serves this session now, and has replaced its pulls; pull again to replace the
+    connection, or use a session of its own.
+    """
+
+
+class SessionNotReliable(Conflict):
+    """Events of a best-effort session are not delivered again, so it cannot be pulled; PATCH it
+    with `quality` `reliable`, or connect it.
+    """

@@ -17,8 +17,17 @@ from delivery.listening.registration_matcher import (
     reported,
 )
 from delivery.listening.services import ListenerServices
+from delivery.ordering.queue import DeliveryQueue
+from delivery.sessions.routes import (
+    RoutedFollower,
+    RoutedOwner,
+    SessionRoute,
+    StreamRouter,
+    StreamRouters,
+)
 from eventhub.base import limits
 from eventhub.event.envelope import Event
+from eventhub.eventlog.log import Follower
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.types.registry import ZoneHierarchy
 from registrations.catalog import SessionOwner
@@ -29,8 +38,10 @@ PositionOf = Callable[[], int]  # returns the last sequence that a reader has ev
 class SharedMatcher:
     """The matcher of one owner's registrations in one stream, for all their readers."""
 
-    def __init__(self, matcher: RegistrationMatcher) -> None:
+    def __init__(self, matcher: RegistrationMatcher, router: StreamRouter) -> None:
         self.matcher = matcher
+        self.router = router
+        self.routed = matcher.observer = RoutedOwner(router)
         self.readers: set[PositionOf] = set()
         self._loading = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -88,13 +99,24 @@ class SessionMatcher:
     itself, and those of its group.
     """
 
-    def __init__(self, services: ListenerServices, shared: Sequence[SharedMatcher]) -> None:
+    def __init__(
+        self, services: ListenerServices, shared: Sequence[SharedMatcher], route: SessionRoute
+    ) -> None:
+        self.route = route
+        self.follower: RoutedFollower  # of the reader, once it follows
         self._services = services
         self._shared = shared
 
+    def follow(self, follower: Follower, queue: DeliveryQueue) -> RoutedFollower:
+        """Return what takes the place of the reader's follower. `queue`: the session's."""
+        self.follower = RoutedFollower(follower, self.route, lambda: queue.needs_all)
+        return self.follower
+
     async def catch_up(self, after: int) -> None:
         """Apply every change up to now, for events after a sequence. Raises DatabaseUnavailable."""
-        await self._services.feed.confirm()
+        routed, self.follower.routed = self.follower.routed, False
+        if not routed:  # else the router has
+            await self._services.feed.confirm()
         for one in self._shared:
             await one.apply(after)
 
@@ -139,6 +161,7 @@ class SharedMatchers:
 
     def __init__(self, services: ListenerServices) -> None:
         self._services = services
+        self._routers = StreamRouters(services)
         self._open: dict[tuple[SessionOwner, int], tuple[SharedMatcher, AsyncExitStack]] = {}
 
     @asynccontextmanager
@@ -151,7 +174,8 @@ class SharedMatchers:
                 await using.enter_async_context(self._shared(owner, stream, position))
                 for owner in owners
             ]
-            yield SessionMatcher(self._services, shared)
+            route = using.enter_context(shared[0].router.route([one.routed for one in shared]))
+            yield SessionMatcher(self._services, shared, route)
 
     @asynccontextmanager
     async def _shared(
@@ -160,8 +184,11 @@ class SharedMatchers:
         key = owner, stream.id
         if key not in self._open:
             closing = AsyncExitStack()
+            router = await closing.enter_async_context(self._routers.of(stream))
             opened = await closing.enter_async_context(self._new(owner, stream))
-            self._open[key] = SharedMatcher(opened), closing
+            made = SharedMatcher(opened, router)
+            closing.callback(made.routed.close)
+            self._open[key] = made, closing
         shared, closing = self._open[key]
         shared.readers.add(position)
         try:

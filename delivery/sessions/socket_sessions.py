@@ -6,7 +6,7 @@ Concurrency contract: one event loop. The socket's reader calls `handle` and `ac
 """
 
 import asyncio
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from delivery.listening.frames import Frame, FrameFormat
 from delivery.listening.listener import StreamListener
@@ -22,6 +22,8 @@ from delivery.sessions.connected import (
 )
 from delivery.sessions.delivery import SessionDelivery
 from delivery.sessions.errors import SessionConnected, SessionNotConnected
+from delivery.sessions.pull_sources import PullSources
+from delivery.sessions.shared_member import SharedMember
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable, EventHubError, TooManyRequests
@@ -42,13 +44,20 @@ class SessionSocket(Protocol):
     async def send(self, frames: list[Frame]) -> None: ...
 
 
+class SessionServices(NamedTuple):
+    """What the sessions of all sockets of a process share."""
+
+    delivery: SessionDelivery
+    sources: PullSources
+
+
 class SocketSessions:
     """The connected sessions of one socket by name."""
 
     def __init__(
-        self, delivery: SessionDelivery, services: ListenerServices, socket: SessionSocket
+        self, services: ListenerServices, sessions: SessionServices, socket: SessionSocket
     ) -> None:
-        self._delivery = delivery
+        self._delivery, self._sources = sessions
         self._services = services
         self._socket = socket
         self._sessions: dict[str, ConnectedSession] = {}
@@ -62,7 +71,10 @@ class SocketSessions:
             case Disconnect():
                 await self.disconnect(message.session)
             case Credit():
-                self._find(message.session).set_window(message.events)
+                session = self._find(message.session)
+                session.set_window(message.events)
+                if session.member is not None:
+                    session.member.set_window(message.events)
 
     async def connect(self, name: str) -> None:
         """Connect a session, send `connected`, and start its streams.
@@ -95,10 +107,14 @@ class SocketSessions:
         """
         session = self._find(message.session or "")
         stream = message.stream or ""
+        answer = {"op": "acked", "session": session.name, "stream": stream, "id": message.id}
+        if session.member is not None:
+            found = message.sequence, message.sequences or ()
+            session.member.acknowledge(stream, found, answer if message.id is not None else None)
+            return
         session.acknowledge(stream, message.sequence, message.sequences or ())
         if message.id is not None:
-            answer = {"session": session.name, "stream": stream, "id": message.id}
-            session.acks.append({"op": "acked", **answer})
+            session.acks.append(answer)
         self._delivery.note_changed(session, urgent=message.id is not None)
 
     async def serve(self) -> bool:
@@ -107,13 +123,27 @@ class SocketSessions:
         """
         busy = False
         for session in list(self._sessions.values()):
+            if not _has_work(session):
+                continue
             if session.end_reason:
                 await self._leave(session)
-            elif session.may_have_new_streams:
+            elif session.may_have_new_streams and session.member is None:
                 await self._add_streams(session)
+            if session.member is not None:
+                session.member.authenticate(self._socket.principal)
             if await self._send_waiting(session):
                 busy = True
         return busy
+
+    def start_refused(self) -> None:
+        """Have the sessions start the streams again that were refused or ended: the rights of the
+        client have changed. What is still refused is reported again.
+        """
+        for session in self._sessions.values():
+            read = {reader.info.id for reader in session.readers.values()}
+            if read != session.known_streams:
+                session.known_streams = read
+                session.may_have_new_streams = True
 
     async def close(self) -> None:
         """Save the positions of all sessions, and end them."""
@@ -125,6 +155,9 @@ class SocketSessions:
         session, positions = await self._delivery.connect(socket.principal, name, socket.waker)
         try:
             messages: list[_Message] = []
+            member = await self._join(session)
+            if member is not None:
+                session.member, positions = member, []
             readers = []
             streams = []
             for position in positions:
@@ -139,9 +172,17 @@ class SocketSessions:
             await self._end([session], "failed")
             raise
         self._sessions[name] = session
+        if member is not None:
+            member.start()
         for reader in readers:
             socket.add(reader)
         socket.waker.set()
+
+    async def _join(self, session: ConnectedSession) -> SharedMember | None:
+        """Return the member whose events a session gets if its group shares."""
+        attachment = session.attachment
+        found = await self._sources.joining(self._socket.principal, session.name, attachment)
+        return None if found is None else SharedMember(self._sources, found, session)
 
     async def _open(
         self, session: ConnectedSession, position: SessionPosition, messages: list[_Message]
@@ -196,7 +237,10 @@ class SocketSessions:
             await self._say(*messages)
         if socket.changed() or self._sessions.get(session.name) is not session:
             return True
-        frames = session.next_frames(socket.form, self._services.clock.now_us())
+        if session.member is not None:
+            frames = session.member.next_frames(socket.form)
+        else:
+            frames = session.next_frames(socket.form, self._services.clock.now_us())
         if session.positions_due():
             self._delivery.note_changed(session)
         if not frames:
@@ -228,6 +272,8 @@ class SocketSessions:
         """
         for session in sessions:
             self._sessions.pop(session.name, None)
+            if session.member is not None:
+                await session.member.close()
         saved = await self._delivery.disconnect(sessions)
         for session in sessions:
             for reader in list(session.readers.values()):
@@ -244,3 +290,9 @@ class SocketSessions:
         if found is None:
             raise SessionNotConnected(session=name)
         return found
+
+
+def _has_work(session: ConnectedSession) -> bool:
+    """Return whether there may be something to send, to save, or to do with a session."""
+    waits = session.end_reason or session.may_have_new_streams or session.messages
+    return bool(waits or session.queue.held or session.queue.needs_all or session.positions_due())

@@ -93,14 +93,14 @@ WITH due AS MATERIALIZED (
      WHERE d.partition_id = p.partition_id AND d.endpoint_id = p.endpoint_id AND d.segment_id = p.segment_id
        AND d.sequence = ANY (p.sequences)
     RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number,
-              d.registrations, d.attempts, d.uncounted_attempts, d.payload, d.created_at, d.gap_first, d.gap_reason, d.version_ids,
+              d.registrations, d.attempts, d.uncounted_attempts, d.payload IS NOT NULL AS has_copy, d.created_at, d.gap_first, d.gap_reason, d.version_ids,
               d.message_number, d.forced, d.resent_at IS NOT NULL OR d.replay_id IS NOT NULL AS is_repeat
 )
-SELECT partition_id, endpoint_id, segment_id, stream_id, lane_number, registrations, attempts, uncounted_attempts, payload,
+SELECT partition_id, endpoint_id, segment_id, stream_id, lane_number, registrations, attempts, uncounted_attempts, has_copy,
        (extract(epoch FROM min(created_at)) * 1000000)::bigint AS created_at_us, gap_first, gap_reason, version_ids, message_number,
        forced, is_repeat, (%(token)s::uuid)::text AS token, array_agg(sequence) AS sequences
   FROM claimed
- GROUP BY partition_id, endpoint_id, segment_id, stream_id, lane_number, registrations, attempts, uncounted_attempts, payload,
+ GROUP BY partition_id, endpoint_id, segment_id, stream_id, lane_number, registrations, attempts, uncounted_attempts, has_copy,
           gap_first, gap_reason, version_ids, message_number, forced, is_repeat
 
 -- name: take_lanes
@@ -152,16 +152,16 @@ UPDATE deliveries AS d SET claim = %(token)s, next_attempt_at = now() + make_int
    AND d.partition_id = o.partition_id AND d.endpoint_id = o.endpoint_id AND d.segment_id = o.segment_id
    AND d.sequence = o.sequence AND d.state = 'pending'
 RETURNING d.partition_id, d.endpoint_id, d.segment_id, d.sequence, d.stream_id, COALESCE(d.lane, d.stream_id) AS lane_number, d.registrations, d.attempts, d.uncounted_attempts,
-          d.payload, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
+          d.payload IS NOT NULL AS has_copy, (extract(epoch FROM d.created_at) * 1000000)::bigint AS created_at_us, d.gap_first, d.gap_reason, d.version_ids,
           d.message_number, d.forced, d.resent_at IS NOT NULL OR d.replay_id IS NOT NULL AS is_repeat,
           d.claim::text AS token, false AS probe, 0::float8 AS early_s, o.place
 
 -- name: events
--- Stored bytes by segment and sequence, from the segment's current partition: one search of its index for each segment, although
--- statistics may suggest another plan for a partition that was empty a moment ago. Of those after the first that together are
--- larger than `bytes_max`, only the size is read, and the payload is null.
-SELECT requested.segment_id, e.sequence, e.appended_at_us,
-       CASE WHEN sum(e.size) OVER (ORDER BY requested.segment_id, e.sequence) - e.size < %(bytes_max)s THEN e.payload END AS payload
+-- Sizes and stored bytes by segment and sequence, from the segment's current partition: one search of its index for each segment,
+-- although statistics may suggest another plan for a partition that was empty a moment ago. If all are together larger than
+-- `bytes_max`, only their sizes are read, and the payloads are null.
+SELECT requested.segment_id, e.sequence, e.appended_at_us, e.size,
+       CASE WHEN sum(e.size) OVER () <= %(bytes_max)s THEN e.payload END AS payload
   FROM (SELECT segment_id, array_agg(sequence) AS sequences
           FROM unnest(%(segments)s::bigint[], %(sequences)s::bigint[]) AS u (segment_id, sequence) GROUP BY 1) AS requested
  CROSS JOIN LATERAL (SELECT partition_id FROM segments WHERE id = requested.segment_id LIMIT 1) AS s
@@ -170,6 +170,17 @@ SELECT requested.segment_id, e.sequence, e.appended_at_us,
       FROM events
      WHERE partition_id = s.partition_id AND segment_id = requested.segment_id AND sequence = ANY (requested.sequences)
     OFFSET 0) AS e
+
+-- name: copies
+-- The same of deliveries that have a copy of their event.
+SELECT d.segment_id, d.sequence, (extract(epoch FROM d.created_at) * 1000000)::bigint AS appended_at_us,
+       octet_length(d.payload) AS size,
+       CASE WHEN sum(octet_length(d.payload)) OVER () <= %(bytes_max)s THEN d.payload END AS payload
+  FROM unnest(%(partitions)s::bigint[], %(endpoints)s::bigint[], %(segments)s::bigint[], %(sequences)s::bigint[])
+       AS r (partition_id, endpoint_id, segment_id, sequence)
+  JOIN deliveries d ON d.partition_id = r.partition_id AND d.endpoint_id = r.endpoint_id AND d.segment_id = r.segment_id
+                   AND d.sequence = r.sequence
+ WHERE d.payload IS NOT NULL
 
 -- name: segments
 SELECT g.id, g.uuid::text AS segment, s.name AS stream FROM segments g JOIN streams s ON s.id = g.stream_id WHERE g.id = ANY(%(segments)s)

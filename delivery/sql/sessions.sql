@@ -14,6 +14,16 @@ UPDATE sessions SET attachment = %(attachment)s, attached_process = %(process)s,
  WHERE id = %(session_id)s AND deleted_at IS NULL
 RETURNING id
 
+-- name: end_claims
+-- Delete the claims of a session, as a connection begins that serves it without them. Events of its group that it has come again.
+WITH given_back AS (
+    UPDATE session_claims SET claimed_until = now() WHERE holder_id = %(session_id)s AND session_id <> %(session_id)s
+), ended AS (
+    DELETE FROM session_claims WHERE session_id = %(session_id)s
+)
+UPDATE session_cursors SET claimed_segment = NULL, claimed_sequence = NULL
+ WHERE session_id = %(session_id)s AND claimed_sequence IS NOT NULL
+
 -- name: detach
 -- `attached_at` remains: retention counts from it.
 UPDATE sessions s SET attachment = NULL, attached_process = NULL

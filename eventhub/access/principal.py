@@ -70,7 +70,8 @@ class Principal(NamedTuple):
         if self.is_operator:
             caller.identify("operator", operator=self.client.removeprefix(OPERATOR_PREFIX))
         else:
-            caller.identify("key", key=self.public_id, client=self.client)
+            session = "" if self.session is None else self.session.name
+            caller.identify("key", key=self.public_id, client=self.client, session=session)
         traced_call.note_caller(caller.current(), self.zone_id)
 
     @property

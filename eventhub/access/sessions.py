@@ -9,10 +9,12 @@ from typing import LiteralString, NamedTuple
 import orjson
 
 from eventhub.access.names import valid_name
+from eventhub.base import limits
 from eventhub.base.errors import Conflict, EventHubError, Forbidden, NotFound
 
 HEADER = "EventHub-Session"
 ADMIN, SUPPLIER, CONSUMER = "admin", "supplier", "consumer"
+GROUP = "group"  # of the session that has the position of a group that shares; no caller has it
 _KINDS = {"emit": SUPPLIER, "listen": CONSUMER}  # the kind of session that an action needs
 
 # Rows are SessionRow; parameters: client, name.
@@ -88,17 +90,25 @@ class ActingSession(NamedTuple):
             )
 
     def require_supplied(self, domain: str, type: str) -> None:
-        """Raise SessionSuspended, or TypeNotSupplied with the declared types."""
+        """Raise SessionSuspended, or TypeNotSupplied with some of the declared types: those of the
+        same domain first.
+        """
         if self.suspended:
             raise SessionSuspended
-        if not any(each.holds(domain, type) for each in self.supplies):
-            declared = ", ".join(f"{each.domain}::{each.type}" for each in self.supplies)
-            raise TypeNotSupplied(
-                f"The session {self.name} supplies {declared}, not {domain}::{type}. Declare the"
-                " type in its `supplies`, or emit without the session.",
-                field="type",
-                supplies=[each._asdict() for each in self.supplies],
-            )
+        if any(each.holds(domain, type) for each in self.supplies):
+            return
+        near_first = sorted(self.supplies, key=lambda each: each.domain != domain)
+        shown = near_first[: limits.SESSION_SUPPLIES_SHOWN_MAX]
+        more = len(self.supplies) - len(shown)
+        declared = ", ".join(f"{each.domain}::{each.type}" for each in shown)
+        raise TypeNotSupplied(
+            f"The session {self.name} supplies {declared}{f' and {more} more' if more else ''},"
+            f" not {domain}::{type}. Declare the type in its `supplies`, or emit without the"
+            " session.",
+            field="type",
+            supplies=[each._asdict() for each in shown],
+            supplies_more=more,
+        )
 
 
 def session_name(text: str) -> str:

@@ -72,6 +72,8 @@ class Operators(ResourceView):
 class SetupTokens(Operators):
     """The one-time token with which an operator sets its password."""
 
+    kind = ""  # it has no state that a condition or an ETag could be about
+
     @operation(
         "Issue a set-up token; it ends the operator's password and sessions",
         errors.LastAdmin,

@@ -30,6 +30,7 @@ _UNAVAILABLE = (
     "The database is unavailable. A change may or may not have been stored: retry after Retry-After"
     " seconds; check first whether it was stored if a repeat is not idempotent."
 )
+_IDLE = psycopg.errors.IdleInTransactionSessionTimeout  # no OperationalError
 # the first match wins, so subclasses come before their bases
 _CONVERSIONS: dict[type[errors.EventHubError], tuple[type[BaseException], ...]] = {
     errors.NotFound: (Http404, drf_errors.NotFound),
@@ -75,6 +76,8 @@ def as_error(error: BaseException) -> errors.EventHubError:
         return error
     if any(isinstance(one, psycopg.errors.DiskFull) for one in (error, error.__cause__)):
         return StorageFull(retry_after_s=1)
+    if any(isinstance(one, _IDLE) for one in (error, error.__cause__)):
+        return errors.DatabaseUnavailable(_UNAVAILABLE)  # this process came too late
     if isinstance(error, drf_errors.ValidationError):
         return validation_error(error)
     if isinstance(error, django_errors.DisallowedHost):

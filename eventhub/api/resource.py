@@ -211,6 +211,7 @@ class ResourceView(GenericViewSet):
         query = cursor_of(raw_connection(), SessionRow)
         found = session_of(query.execute(FIND_SESSION, values).fetchone())
         request.auth = request.user = request.auth._replace(session=found)
+        request.auth.identify()
 
     def open_reply(self) -> Reply:
         """Open the reply to a caller that is known now, at the present position of `system`."""

@@ -15,6 +15,7 @@ from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
 from eventhub.access.roles import ADMIN
+from eventhub.access.sessions import UnknownSession, WrongSessionKind
 from eventhub.api.if_match import IF_MATCH
 from eventhub.base import errors
 from eventhub.event.json_types import schema_of
@@ -143,14 +144,13 @@ class AutoSchema(openapi.AutoSchema):
         names = uritemplate.variables(self.path)
         if self.schemes:
             yield from (*_CALLER, errors.NotFound, errors.InvalidName, errors.FieldTooLong)
+            yield errors.InvalidField  # of a condition that the operation has not, of a session
         if "bearer" in self.schemes:
-            yield errors.AddressNotAllowed
+            yield from (errors.AddressNotAllowed, UnknownSession, WrongSessionKind)
         if names and self.view.lookup_url_kwarg in (None, *names):
             yield getattr(
                 self.view.unknown, "func", self.view.unknown
             )  # a partial brings its message
-        if self.view.action == "list" and self.view.pagination_class.parameters:
-            yield errors.InvalidField
         if self.view.operation.body is not None:
             yield from (*_BODY_ERRORS, *_field_errors(self.view.operation.body))
             if self.method != "PATCH":

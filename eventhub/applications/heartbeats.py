@@ -7,7 +7,6 @@ interruption. So a start of the hub, or an outage of the database, gives every a
 time-out. The processes that do not act watch too, and the next one to act goes on at once.
 """
 
-import asyncio
 from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -29,16 +28,14 @@ from eventhub.applications.events import (
 )
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
-from eventhub.base.errors import EventHubError
-from eventhub.base.logs import ThrottledLog, get_logger
+from eventhub.base.logs import get_logger
 from eventhub.eventlog import append
 from eventhub.eventlog.append import append_proven
-from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
-from eventhub.postgresql.leadership import leading_session, try_lead
+from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.leadership import watch
 from eventhub.postgresql.rows import fetch_all
 
 log = get_logger(__name__)
-throttled = ThrottledLog(log)
 _NAME = "eventhub heartbeats"
 
 
@@ -68,25 +65,14 @@ class HeartbeatWatch:
 
     async def run(self) -> None:
         """Watch over one session of the database until it fails."""
-        try:
-            async with leading_session(self._url, _NAME) as connection:
-                since_s, leads = self._clock.monotonic_s(), False
-                while True:
-                    leads = leads or await try_lead(connection, _NAME)
-                    again = False
-                    if leads:
-                        again = await self._check(connection, since_s)
-                    if not again:
-                        await asyncio.sleep(limits.HEARTBEAT_CHECK_INTERVAL_S)
-        except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
-            throttled.info("heartbeats_postponed", reason=type(error).__name__)
-            await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)
+        interval_s = limits.HEARTBEAT_CHECK_INTERVAL_S
+        await watch(self._url, _NAME, self._clock, self._check, interval_s=interval_s)
 
-    async def _check(self, connection: Connection, since_s: float) -> bool:
+    async def _check(self, connection: Connection, watched_s: float) -> bool:
         """Act on some missed heartbeats; return True if there may be more."""
         now_s = self._clock.monotonic_s()
         try:
-            count = await miss_due(connection, watched_s=now_s - since_s)
+            count = await miss_due(connection, watched_s=watched_s)
         except psycopg.errors.LockNotAvailable:  # of a zone's stream; no interruption of the watch
             return False
         if now_s >= self._count_at_s:

@@ -29,6 +29,7 @@ class Caller(NamedTuple):
     operator: str = ""
     key: str = ""  # the public id
     client: str = ""
+    session: str = ""  # of the client, that the request acts through
     command: str = ""
     address: str = ""
     request_id: str = ""

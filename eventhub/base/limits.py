@@ -330,6 +330,8 @@ LEFTOVERS_END_S_MAX = 60.0  # for the parts of a killed hub to end, each after i
 READY_CHECK_S_MAX = 2  # one check of /readyz
 GC_THRESHOLD = 10_000  # new objects between two collections of the youngest generation
 GRACEFUL_S_MAX = 3  # a stopping web process waits this long for requests under way
+RECONNECTS_PER_S = 250  # of the sockets of a stopping web process: the close of each has a pause
+RECONNECT_PAUSE_S_MAX = 15.0  # the longest of these; people wait for some
 KEEP_ALIVE_S = 75  # longer than clients' pools keep a connection, so that theirs close first
 DESCRIPTORS_RESERVED = 256  # of a process: for the database, logs and files
 CONNECTIONS_PER_PROCESS_MAX = 20_000
@@ -396,6 +398,7 @@ SESSIONS_PER_CLIENT_MAX = 1_000  # a new one counts them
 SESSION_GROUPS_PER_CLIENT_MAX = 100  # likewise
 SESSION_GROUP_MEMBERS_MAX = 100  # a new registration of the group adds a cursor to each
 SESSION_SUPPLIES_MAX = 100  # declared types of a supplier; each emitted event is compared to them
+SESSION_SUPPLIES_SHOWN_MAX = 10  # of them, in a refusal of another type
 SESSION_WINDOW_DEFAULT = 100  # unacknowledged events of a session: a second's work of a consumer
 SESSION_WINDOW_MAX = 10_000  # likewise; each is in the memory of a process until it is acknowledged
 SESSION_ORDER_NAMES_MAX = 100  # types, or suppliers, in the options of an order
@@ -405,6 +408,10 @@ SESSIONS_CACHED_MAX = 10_000  # by the authorizer; some 5 MB
 SESSIONS_PER_SOCKET_MAX = 64  # like listeners
 SESSION_STREAMS_MAX = 1_000  # of one connected session; a ring's slots take 64 KiB each
 SESSION_MATCHES_REMEMBERED = 1_024  # results of a group in a stream, while members are near
+SESSION_ROUTE_PAGE_EVENTS_MAX = 64  # matched for all sessions before other work runs: some 2 ms
+SESSION_ROUTE_EVENTS_MAX = 64  # that wait for one session; beyond it, it reads for itself
+SESSION_ROUTES_CHECK_S = 1.0  # between looks for sessions that nothing concerned for ...
+SESSION_ROUTE_LOOK_S = 5.0  # ... this long: their positions advance too
 SESSION_POSITIONS_WRITE_S = 0.2  # between saves, unless an answer waits for one
 SESSION_POSITIONS_INTERVAL_S = 5.0  # between saves of a session without acknowledgements
 SESSION_POSITIONS_RENEW_S = 6 * 3600.0  # between saves of unchanged ones: retention counts days
@@ -412,6 +419,19 @@ SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
 SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
 SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
 SESSION_CONNECTIONS_MAX = 2  # database connections of one process: one saves, one connects
+PULL_EVENTS_DEFAULT = 100  # as a page of history
+PULL_EVENTS_MAX = 1_000  # of one pull; claimed by one statement, some 10 ms
+PULL_VISIBILITY_S_DEFAULT = 30.0  # as queues elsewhere: SQS, JetStream
+PULL_VISIBILITY_S_MIN = 1.0  # shorter than an answer may take, an event would be given to two
+PULL_VISIBILITY_S_MAX = 12 * 3600.0  # likewise SQS's; a claim retains its event
+PULL_CHECK_S = 1.0  # until a waiting pull notices what another process has given back
+# events that wait for others of their key while those of other keys go; read again by each pull
+PULL_KEYED_OFFERS_MAX = 1_000
+SHARED_CLAIM_S = 10.0  # a connected member has events so long, until its process renews that ...
+SHARED_RETAIN_S = 3.0  # ... and another member gets them when the process was killed
+PULL_SOURCE_IDLE_S = 30.0  # without a pull, until what was read of a session is dropped
+PULL_SOURCES_MAX = 1_000  # pulled sessions of one process, by key; each has readers and a queue
+PULL_CONNECTIONS_MAX = 4  # database connections of one process; a pull holds one for some ms
 
 # --- applications ---
 APPLICATIONS_PER_ZONE_MAX = 100_000  # a new one counts them: some 10 ms
@@ -926,6 +946,9 @@ AUDIT_TASKS_PER_CORE = 32  # that read segments: some 16 s of work each at 20,00
 
 # --- migrations ---
 MIGRATE_LOCK_MS_MAX = 100  # for a table's lock, while others wait behind it
+# between two statements of a migration: Django works out the models' next state meanwhile, which
+# takes seconds on a busy machine
+MIGRATE_IDLE_S_MAX = 30
 MIGRATE_PAUSE_S = (0.1, 1.0)  # between two attempts to get it
 MIGRATE_S_MAX = 300.0  # of attempts
 

@@ -69,6 +69,11 @@ REFUSED = Counter("eventhub_refused", "Requests and messages refused, by error c
 SOCKETS = _sum("eventhub_sockets", "Open websockets and responses of the listen routes.")
 LISTENERS = _sum("eventhub_listeners", "Open listeners.")
 CONNECTED_SESSIONS = _sum("eventhub_connected_sessions", "Sessions that are connected.")
+PULLS = Counter("eventhub_pulls", "Pulls of sessions.")
+PULLED = Counter("eventhub_pulled_events", "Events handed out to pulls, each time.")
+REDELIVERED = Counter(
+    "eventhub_redelivered_events", "Events handed out again because they were not acknowledged."
+)
 SENT_EVENTS = Counter("eventhub_sent_events", "Events sent to listeners.")
 SENT_BYTES = Counter(
     "eventhub_sent_bytes", "Bytes of frames sent to listeners, before compression."

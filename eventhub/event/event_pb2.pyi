@@ -106,7 +106,7 @@ class Event(_message.Message):
     def __init__(self, producer_id: _Optional[_Union[EventId, _Mapping]] = ..., text_id: _Optional[str] = ..., source: _Optional[str] = ..., domain: _Optional[str] = ..., type: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., attributes: _Optional[bytes] = ..., body: _Optional[bytes] = ..., content_type: _Optional[str] = ..., node: _Optional[str] = ..., application: _Optional[_Iterable[str]] = ..., environment: _Optional[bytes] = ..., mask: _Optional[int] = ..., priority: _Optional[int] = ..., expires_at_us: _Optional[int] = ..., time_us: _Optional[int] = ..., key: _Optional[str] = ..., bundle: _Optional[str] = ..., depends: _Optional[_Iterable[str]] = ..., correlation: _Optional[str] = ..., cause: _Optional[str] = ..., traceparent: _Optional[str] = ..., destinations: _Optional[_Iterable[str]] = ..., security_level: _Optional[_Union[SecurityLevel, str]] = ..., summary: _Optional[str] = ..., bundle_number: _Optional[int] = ..., time_constraint_ms: _Optional[int] = ..., merge_scheme: _Optional[str] = ..., tombstone: _Optional[bool] = ..., audience: _Optional[_Iterable[str]] = ..., order: _Optional[str] = ...) -> None: ...
 
 class EventFrame(_message.Message):
-    __slots__ = ("listener", "segment", "sequence", "prev", "liveness", "appended_at_us", "registrations", "latest_version", "signature", "variables", "session", "stream", "out_of_order", "event")
+    __slots__ = ("listener", "segment", "sequence", "prev", "liveness", "appended_at_us", "registrations", "latest_version", "signature", "variables", "session", "stream", "out_of_order", "attempt", "event")
     class VariablesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -127,6 +127,7 @@ class EventFrame(_message.Message):
     SESSION_FIELD_NUMBER: _ClassVar[int]
     STREAM_FIELD_NUMBER: _ClassVar[int]
     OUT_OF_ORDER_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_FIELD_NUMBER: _ClassVar[int]
     EVENT_FIELD_NUMBER: _ClassVar[int]
     listener: str
     segment: str
@@ -141,8 +142,9 @@ class EventFrame(_message.Message):
     session: str
     stream: str
     out_of_order: str
+    attempt: int
     event: bytes
-    def __init__(self, listener: _Optional[str] = ..., segment: _Optional[str] = ..., sequence: _Optional[int] = ..., prev: _Optional[int] = ..., liveness: _Optional[_Union[Liveness, str]] = ..., appended_at_us: _Optional[int] = ..., registrations: _Optional[_Iterable[int]] = ..., latest_version: _Optional[str] = ..., signature: _Optional[str] = ..., variables: _Optional[_Mapping[int, str]] = ..., session: _Optional[str] = ..., stream: _Optional[str] = ..., out_of_order: _Optional[str] = ..., event: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, listener: _Optional[str] = ..., segment: _Optional[str] = ..., sequence: _Optional[int] = ..., prev: _Optional[int] = ..., liveness: _Optional[_Union[Liveness, str]] = ..., appended_at_us: _Optional[int] = ..., registrations: _Optional[_Iterable[int]] = ..., latest_version: _Optional[str] = ..., signature: _Optional[str] = ..., variables: _Optional[_Mapping[int, str]] = ..., session: _Optional[str] = ..., stream: _Optional[str] = ..., out_of_order: _Optional[str] = ..., attempt: _Optional[int] = ..., event: _Optional[bytes] = ...) -> None: ...
 
 class ServerFrame(_message.Message):
     __slots__ = ("event", "message")

@@ -74,7 +74,9 @@ class Call(NamedTuple):
         for name, value in self.scope["headers"]:
             if name == _SESSION:
                 session = session_name(value.decode("latin-1"))
-                return await self.authorizer.through(found, session)
+                through = await self.authorizer.through(found, session)
+                through.identify()
+                return through
         return found
 
     async def find_stream(self, principal: Principal, name: str) -> StreamInfo:

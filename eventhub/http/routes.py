@@ -86,8 +86,12 @@ class Route(NamedTuple):
 
     @property
     def _refusals(self) -> tuple[type[errors.EventHubError], ...]:
-        """The refusals of callers who are known."""
-        return (errors.AddressNotAllowed,) if self.depends_on_caller else ()
+        """The refusals of callers who are known, and of the sessions that they name."""
+        sessions = (UnknownSession, WrongSessionKind, errors.InvalidName, errors.FieldTooLong)
+        return (
+            *((errors.AddressNotAllowed,) if self.depends_on_caller else ()),
+            *(sessions if self.authenticates else ()),
+        )
 
     @property
     def authenticates(self) -> bool:

@@ -10,32 +10,25 @@ A member is lost without a heartbeat, and only if one could have been received a
 outage of the database nor a start of the hub makes members look lost.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import psycopg
-
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
-from eventhub.base.errors import EventHubError
-from eventhub.base.logs import ThrottledLog, get_logger
+from eventhub.base.logs import get_logger
 from eventhub.event.json_codec import moment_text
 from eventhub.eventlog import append
 from eventhub.eventlog.append import append_proven
 from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.monitoring.heartbeat import SQL
-from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
-from eventhub.postgresql.leadership import leading_session, try_lead
+from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.leadership import Step, watch
 from eventhub.postgresql.rows import fetch_all, fetch_value
 
 log = get_logger(__name__)
-throttled = ThrottledLog(log)
 _NAME = "eventhub members"
 KINDS = ("web", "forwarder", "worker")
-# Called by the process that acts, with `watched_s`; returns True if there may be more to do.
-Check = Callable[[Connection, float], Awaitable[bool]]
 
 
 class _ChangedMember(NamedTuple):
@@ -59,28 +52,19 @@ class _KindCount(NamedTuple):
 class MemberWatch:
     """The watch of one process. `check_presence`: what the acting process does besides."""
 
-    def __init__(self, url: str, clock: Clock, check_presence: Check) -> None:
+    def __init__(self, url: str, clock: Clock, check_presence: Step) -> None:
         self._url = url
         self._clock = clock
         self._check_presence = check_presence
 
     async def run(self) -> None:
         """Watch over one session of the database until it fails."""
-        try:
-            async with leading_session(self._url, _NAME) as connection:
-                since_s, leads = self._clock.monotonic_s(), False
-                while True:
-                    leads = leads or await try_lead(connection, _NAME)
-                    again = False
-                    if leads:
-                        watched_s = self._clock.monotonic_s() - since_s
-                        await announce_members(connection, watched_s=watched_s)
-                        again = await self._check_presence(connection, watched_s)
-                    if not again:
-                        await asyncio.sleep(limits.MEMBERS_CHECK_INTERVAL_S)
-        except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
-            throttled.info("members_postponed", reason=type(error).__name__)
-            await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)
+        interval_s = limits.MEMBERS_CHECK_INTERVAL_S
+        await watch(self._url, _NAME, self._clock, self._check, interval_s=interval_s)
+
+    async def _check(self, connection: Connection, watched_s: float) -> bool:
+        await announce_members(connection, watched_s=watched_s)
+        return await self._check_presence(connection, watched_s)
 
 
 async def announce_members(connection: Connection, *, watched_s: float) -> None:

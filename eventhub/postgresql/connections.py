@@ -23,6 +23,7 @@ Connection = psycopg.AsyncConnection[Any]
 CONNECTION_ERRORS = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
+    psycopg.errors.IdleInTransactionSessionTimeout,
     PoolTimeout,
     OSError,
     TimeoutError,

@@ -9,14 +9,12 @@ release and belongs to one of two halves: `pre`, after which the previous releas
 `post` (`half = "post"`), which is applied when none of its processes is left.
 """
 
-import ast
-import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from eventhub.base.version import VERSION
+from eventhub.postgresql.migration_forms import KNOWN, MigrationForm, form_of, forms_as_text
 
 HOME = Path(__file__).resolve().parents[2]
 APPS = {
@@ -61,12 +59,6 @@ SELECT c.relname
  ORDER BY c.relname
 """
 
-# a name qualified by its module
-_SQL_FILE = re.compile(r"[\w.]+\.sql\Z")
-_MODULE = re.compile(r"(?:delivery|django|eventhub|registrations|sparkjobs)\.[\w.]+\Z")
-# quoted SQL, which stays; in group 1 comments and space, which become one blank
-_SQL = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|(--[^\n]*|/\*.*?\*/|\s)+", re.DOTALL)
-
 
 class OtherSchema(Exception):
     """The tables are not those of this version; the message says what to do."""
@@ -77,14 +69,6 @@ class MigrationName(NamedTuple):
 
     app: str
     name: str
-
-
-class MigrationForm(NamedTuple):
-    """The digest of a migration's statements, its release, and its half of an upgrade."""
-
-    digest: str
-    release: str
-    half: str = "pre"
 
 
 # of versions whose tables were SQL files
@@ -108,14 +92,19 @@ class SchemaState(NamedTuple):
 
 
 def migrations(home: Path = HOME) -> dict[MigrationName, MigrationForm]:
-    """Return every migration of this version. The digest covers its code without docstrings and
-    comments, and the SQL files that it names, without their line breaks.
-    """
-    return {
-        MigrationName(app, file.stem): _form(file)
-        for app, folder in APPS.items()
-        for file in (home / folder / "migrations").glob("[0-9]*.py")
-    }
+    """Return every migration of this version."""
+    return {name: form_of(file, ".".join(name)) for name, file in _files(home)}
+
+
+def _files(home: Path) -> Iterator[tuple[MigrationName, Path]]:
+    for app, folder in APPS.items():
+        for file in (home / folder / "migrations").glob("[0-9]*.py"):
+            yield MigrationName(app, file.stem), file
+
+
+def forms_text() -> str:
+    """Return the content of migration_forms.json for this version."""
+    return forms_as_text({".".join(name): file for name, file in _files(HOME)})
 
 
 def read(cursor: SqlCursor, ours: Mapping[MigrationName, MigrationForm]) -> SchemaState:
@@ -237,64 +226,5 @@ def is_of_this_release(form: MigrationForm) -> bool:
     return form.release.split(".")[:2] == VERSION.split(".")[:2]
 
 
-def _form(file: Path) -> MigrationForm:
-    """Return the form of a migration. Raises ValueError if it names no release."""
-    tree = ast.parse(file.read_text())
-    nodes = [*ast.walk(tree)]
-    values = {
-        target.id: str(node.value.value)
-        for node in nodes
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    if "release" not in values:
-        raise ValueError(f"{file} does not name its release; set `release`.")
-    return MigrationForm(_digest(file, tree, nodes), values["release"], values.get("half", "pre"))
-
-
-def _digest(file: Path, tree: ast.Module, nodes: list[ast.AST]) -> str:
-    named = sorted(_sql_files(nodes))
-    for node in nodes:
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
-            node
-        ):
-            del node.body[0]
-    found = hashlib.sha256(ast.unparse(_WithoutModules().visit(tree)).encode())
-    for name in named:
-        [found_file] = (file.parents[1] / "sql").rglob(name)
-        text = found_file.read_text()
-        found.update(f"\0{name}\0{plain_sql(text)}".encode())
-    return found.hexdigest()
-
-
-class _WithoutModules(ast.NodeTransformer):
-    """Removes the modules of names: moving a module does not change a migration."""
-
-    def visit_Import(self, node: ast.Import) -> None:
-        return None
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        return None
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return ast.Name(node.attr) if _MODULE.match(_dotted(node)) else node
-
-
-def _dotted(node: ast.expr) -> str:
-    """Return the text of a name with its modules; "" for another expression."""
-    names: list[str] = []
-    while isinstance(node, ast.Attribute):
-        names.append(node.attr)
-        node = node.value
-    return ".".join((node.id, *reversed(names))) if isinstance(node, ast.Name) else ""
-
-
-def _sql_files(nodes: list[ast.AST]) -> Iterator[str]:
-    texts = (node.value for node in nodes if isinstance(node, ast.Constant))
-    return (text for text in texts if isinstance(text, str) and _SQL_FILE.match(text))
-
-
-def plain_sql(text: str) -> str:
-    """Return the statements without comments, with one blank for any space outside of quotes."""
-    return _SQL.sub(lambda found: " " if found[1] else found[0], text).strip()
+if __name__ == "__main__":
+    KNOWN.write_text(forms_text())

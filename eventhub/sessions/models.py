@@ -41,6 +41,12 @@ class Kind(models.TextChoices):
     ADMIN = "admin"
     SUPPLIER = "supplier"
     CONSUMER = "consumer"
+    GROUP = "group"  # of a session group that shares: it has the position, and no client uses it
+
+    @classmethod
+    def of_clients(cls) -> list[str]:
+        """Return the kinds that clients create."""
+        return [kind for kind in cls.values if kind != cls.GROUP]
 
 
 class Quality(models.TextChoices):
@@ -61,6 +67,13 @@ class DeliveryOrder(models.TextChoices):
     TYPE = "type"
     TIMESTAMP = "timestamp"
     CAUSAL = "causal"
+
+
+class Sharing(models.TextChoices):
+    """Which members of a session group get an event."""
+
+    EVERY = "every"
+    ONE = "one"
 
 
 class DeliverySettings(models.Model):
@@ -92,12 +105,23 @@ class DeliverySettings(models.Model):
 
 
 class SessionGroup(DeliverySettings):
-    """Consumer sessions with the same registrations: each member gets every matching event."""
+    """Consumer sessions with the same registrations: each member gets every matching event, or, if
+    they share, one of them does. Of a group that shares a session of kind `group` is a member.
+    """
 
     id = models.BigAutoField(primary_key=True)
     zone = Reference(Zone)
     client = Reference(Client, db_comment="the owner")
     name = TextField(db_comment="unique among the zone's live session groups")
+    sharing = TextField(
+        choices=Sharing,
+        db_default=Sharing.EVERY,
+        db_comment="whether every member gets an event, or one; immutable",
+    )
+    share_by = TextField(
+        db_default="",
+        db_comment="path of a key: the events of one go to one member at a time; empty: none",
+    )
     suspended = BooleanField(
         db_default=False, db_comment="the registrations of the group match nothing"
     )
@@ -114,6 +138,7 @@ class SessionGroup(DeliverySettings):
                 fields=["zone", "name"], condition=LIVE, name="session_groups_by_name"
             ),
             CheckConstraint(condition=Q(quality__in=Quality.values), name="session_groups_quality"),
+            CheckConstraint(condition=Q(sharing__in=Sharing.values), name="session_groups_sharing"),
             CheckConstraint(
                 condition=Q(order__in=DeliveryOrder.values), name="session_groups_order"
             ),
@@ -219,6 +244,11 @@ class SessionCursor(models.Model):
         db_default=Value([], ArrayField(BigIntegerField())),
         db_comment="acknowledged sequences above it, ascending",
     )
+    claimed_segment = UUIDField(null=True, db_comment="UUID of the segment of `claimed_sequence`")
+    claimed_sequence = BigIntegerField(
+        null=True,
+        db_comment="each matching event up to it is acknowledged or claimed; null: none is claimed",
+    )
     saved_at = DateTimeField(db_default=TransactionNow())
 
     storage = TableStorage(parameters={"fillfactor": 50})
@@ -227,6 +257,48 @@ class SessionCursor(models.Model):
         db_table = "session_cursors"
         db_table_comment = "positions of consumer sessions in streams"
         indexes = (Index(fields=["stream"], name="session_cursors_by_stream"),)
+
+    def __str__(self) -> str:
+        return f"{self.session_id} in {self.stream_id}: {self.sequence}"
+
+
+class SessionClaim(models.Model):
+    """An event of a session that was handed out and is not acknowledged. Nobody else gets it until
+    `claimed_until`; then it is handed out again.
+    """
+
+    id = models.BigAutoField(primary_key=True, db_comment="ascends in the order of first claims")
+    session = Reference(Session, related_name="claims")
+    stream = Reference(Stream)
+    segment = UUIDField(db_comment="UUID of the segment of `sequence`")
+    sequence = BigIntegerField()
+    order_key = BigIntegerField(
+        null=True, db_comment="hash of the stream and the key; null: not ordered by key"
+    )
+    holder = Reference(Session, related_name="held_claims", db_comment="who has it")
+    claimed_until = DateTimeField(db_comment="by the clock of the database")
+    attempts = IntegerField(db_default=1, db_comment="how often it was handed out")
+
+    storage = TableStorage(parameters={"fillfactor": 70})
+
+    class Meta:
+        db_table = "session_claims"
+        db_table_comment = "events of sessions that were handed out and are not acknowledged"
+        constraints = (
+            UniqueConstraint(
+                fields=["session", "stream", "sequence"], name="session_claims_by_event"
+            ),
+        )
+        indexes = (
+            Index(fields=["session", "id"], name="session_claims_by_session"),
+            Index(fields=["stream"], name="session_claims_by_stream"),
+            Index(fields=["holder"], name="session_claims_by_holder"),
+            Index(
+                fields=["session", "order_key"],
+                condition=Q(order_key__isnull=False),
+                name="session_claims_by_key",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.session_id} in {self.stream_id}: {self.sequence}"

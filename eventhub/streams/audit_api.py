@@ -72,8 +72,8 @@ class ActSerializer(Serializer):
     resource = AuditResourceSerializer()
     by = serializers.DictField(
         child=serializers.CharField(),
-        help_text="The caller: its `kind`, and of `operator`, `key`, `client`, `command`,"
-        " `address`, `request_id` those that apply.",
+        help_text="The caller: its `kind`, and of `operator`, `key`, `client`, `session`,"
+        " `command`, `address`, `request_id` those that apply.",
     )
     correlation = serializers.CharField(help_text="The id of the action.")
     attributes = serializers.DictField(help_text="The other attributes of the event.")

@@ -15,8 +15,9 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from eventhub.postgresql import schema
+from eventhub.postgresql.migration_forms import MigrationForm
 from eventhub.postgresql.rows import scalars
-from eventhub.postgresql.schema import MigrationForm, MigrationName, OtherSchema, SchemaState
+from eventhub.postgresql.schema import MigrationName, OtherSchema, SchemaState
 from eventhub.supervisor import programs
 
 _CLEAR = b"BEGIN; DROP SCHEMA public CASCADE; CREATE SCHEMA public;\n"

@@ -65,6 +65,8 @@ GROUPS = {
     "replays": "Replay runs, which send events again: preview, start, pause and cancel them.",
     "session-groups": "Groups of consumer sessions: create, change and delete them.",
     "sessions": "Admin, supplier and consumer sessions: create, change and delete them.",
+    "sessions positions": "Positions of a consumer session: list them by stream.",
+    "sessions pull": "Events of a consumer session: get the next ones, each for a time.",
     "storage": "The storage in use, and the quota of the hub.",
     "streams": "Streams: create, change and delete them.",
     "streams closure": "The closure of a stream: which events match an interest.",

@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from drf_spectacular.generators import SchemaGenerator
 
 from delivery.listening.route_table import LISTEN_ROUTES
+from delivery.sessions.pull_operations import PULL_ROUTES
 from eventhub.api.problems import read_only
 from eventhub.api.schema import SCHEMES
 from eventhub.base import errors
@@ -53,7 +54,14 @@ def add_routes(
     """
     schemas = result["components"]["schemas"]
     result["components"]["securitySchemes"] = SCHEMES
-    for route in (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES):
+    for route in (
+        *HTTP_ROUTES,
+        *BULK_ROUTES,
+        *INTEREST_ROUTES,
+        *LISTEN_ROUTES,
+        *PULL_ROUTES,
+        *EXPLAIN_ROUTES,
+    ):
         result["paths"].setdefault(route.path, {})[route.method.lower()] = route.operation()
         for name, schema in route.schemas().items():
             known = schemas.setdefault(name, schema)

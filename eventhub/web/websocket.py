@@ -1,12 +1,13 @@
-"""uvicorn's websocket protocol with three additions: a slow consumer can be disconnected, a wrong
-handshake is answered with a problem document, and text that is not UTF-8 closes the socket without
-a traceback. Plain module.
+"""uvicorn's websocket protocol with four additions: a slow consumer can be disconnected, a wrong
+handshake is answered with a problem document, text that is not UTF-8 closes the socket without a
+traceback, and the close of a process that stops names a pause. Plain module.
 
 Composition root.
 
 ASGI has no way to close a socket whose buffer is full: the close would wait for the client too.
 """
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +29,7 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
 
     CLOSE_RESUME = 4408
     CLOSE_NO_UTF8 = 1007
+    CLOSE_RESTART = 1012
 
     def __init__(self, *parts: Any, **more: Any) -> None:
         super().__init__(*parts, **more)
@@ -43,6 +45,17 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.handshake_complete = self.close_sent = True
         self.transport.close()
+
+    def shutdown(self) -> None:
+        """Close with a pause after which the client should connect again: another one for each
+        socket, so that they do not all come at once.
+        """
+        if self.handshake_complete and not self.close_sent and self.conn.state is OPEN:
+            self.conn.send_close(self.CLOSE_RESTART, restart_reason(len(self.connections)))
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            self.close_sent = True
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": self.CLOSE_RESTART})
+        super().shutdown()
 
     def send_receive_event_to_app(self) -> None:
         """Close with 1007 for text that is not UTF-8 (RFC 6455, 8.1), without a log message."""
@@ -105,6 +118,12 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
         self.loop.call_later(limits.ABANDON_S, self.transport.abort)
+
+
+def restart_reason(sockets: int) -> str:
+    """Return the reason in the close frame of a process that stops with so many sockets."""
+    spread_s = min(sockets / limits.RECONNECTS_PER_S, limits.RECONNECT_PAUSE_S_MAX)
+    return f"retry_after={random.uniform(0, spread_s):.2f}"  # noqa: S311
 
 
 def uncompressed(frames: list[str | bytes]) -> Iterator[bytes]:

@@ -1,6 +1,5 @@
 """The specification of the bulk route: path, body, responses and errors. Django module."""
 
-from eventhub.access.sessions import UnknownSession, WrongSessionKind
 from eventhub.base import errors, limits
 from eventhub.event.inbound import NDJSON
 from eventhub.http.routes import SESSION, ResponseSpec, Route, query_parameter
@@ -40,8 +39,6 @@ BULK_ROUTES: tuple[Route, ...] = (
         ),
         raises=(
             errors.InvalidField,
-            errors.InvalidName,
-            errors.FieldTooLong,
             errors.UnknownField,
             errors.Unauthenticated,
             errors.InvalidCredentials,
@@ -50,8 +47,6 @@ BULK_ROUTES: tuple[Route, ...] = (
             errors.RequestTimeout,
             errors.UnsupportedMediaType,
             errors.DatabaseUnavailable,
-            UnknownSession,
-            WrongSessionKind,
         ),
         handler=bulk_registrations,
     ),

@@ -20,9 +20,10 @@ class OrderKeyField(TextField):
     """The path of the key by which an endpoint is ordered; empty: the whole stream."""
 
     def __init__(self, **options: Any) -> None:
-        options["help_text"] = (
+        options.setdefault(
+            "help_text",
             "By what an ordered endpoint is ordered: an attribute (`customer.id`) or a field of the"
-            " envelope (`@key`). Empty: by the whole stream."
+            " envelope (`@key`). Empty: by the whole stream.",
         )
         super().__init__(allow_blank=True, max_length=limits.TEXT_CHARS_MAX, **options)
 

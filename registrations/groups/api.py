@@ -4,7 +4,6 @@ from typing import Any
 
 from rest_framework import serializers
 
-from eventhub.access.sessions import UnknownSession, WrongSessionKind
 from eventhub.api.fields import FlagField, NameField
 from eventhub.api.resource import operation
 from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, Serializer
@@ -77,7 +76,7 @@ class RegistrationGroups(OwnedView):
 
     @operation(
         "Create a registration group",
-        *(GroupExists, errors.LimitReached, UnknownSession, UnknownSessionGroup, WrongSessionKind),
+        *(GroupExists, errors.LimitReached, UnknownSessionGroup),
         body=NewGroupSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> RegistrationGroup:

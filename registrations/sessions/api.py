@@ -5,14 +5,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
-from eventhub.access.sessions import ADMIN, UnknownSession, WrongSessionKind
-from eventhub.api.filters import NameFilter, WordFilter
+from eventhub.access.sessions import ADMIN, UnknownSession
+from eventhub.api.filters import FilterSet, NameFilter, WordFilter
 from eventhub.api.if_match import require_unchanged
 from eventhub.api.permissions import IsAuthenticated
 from eventhub.api.resource import operation
 from eventhub.base import errors
-from eventhub.sessions.models import Kind, Session, SessionGroup
+from eventhub.sessions.models import Kind, Session, SessionCursor, SessionGroup
 from registrations.errors import (
     SessionExists,
     SessionGroupExists,
@@ -23,13 +24,14 @@ from registrations.filtersets import OwnedFilterSet
 from registrations.resource import OwnedView
 from registrations.services import lock_owner
 from registrations.sessions import services
-from registrations.sessions.selectors import SESSION_GROUPS, SESSIONS
+from registrations.sessions.selectors import SESSION_GROUPS, SESSIONS, positions_of
 from registrations.sessions.serializers import (
     NewSessionGroupSerializer,
     NewSessionSerializer,
     SessionChangeSerializer,
     SessionGroupChangeSerializer,
     SessionGroupSerializer,
+    SessionPositionSerializer,
     SessionSerializer,
 )
 
@@ -47,7 +49,7 @@ class ManagesSessions(IsAuthenticated):
 
 class SessionFilters(OwnedFilterSet):
     name = NameFilter(help_text="Only those with this name.")
-    kind = WordFilter(Kind.values, help_text="Only those of this kind.")
+    kind = WordFilter(Kind.of_clients(), help_text="Only those of this kind.")
     group = NameFilter(
         field_name="group__name", help_text="Only the members of this session group."
     )
@@ -89,7 +91,7 @@ class Sessions(SessionsView):
 
     @operation(
         "Create a session",
-        *(SessionExists, errors.LimitReached, UnknownSessionGroup, WrongSessionKind),
+        *(SessionExists, errors.LimitReached, UnknownSessionGroup),
         body=NewSessionSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> Session:
@@ -97,17 +99,35 @@ class Sessions(SessionsView):
 
     @operation(
         "Change, suspend, resume, disconnect or connect a session",
-        *(UnknownSessionGroup, errors.LimitReached, WrongSessionKind),
+        *(UnknownSessionGroup, errors.LimitReached),
         body=SessionChangeSerializer,
     )
     def perform_partial_update(self, body: dict[str, Any]) -> Session:
         with self.changing() as session:
             return services.change_session(actor=self.actor, session=session, fields=body)
 
-    @operation("Delete a session with its registrations", WrongSessionKind)
+    @operation("Delete a session with its registrations")
     def perform_destroy(self) -> None:
         with self.changing() as session:
             services.delete_session(actor=self.actor, session=session)
+
+
+class SessionPositions(SessionsView):
+    """The positions of a consumer session, by stream."""
+
+    unknown = UnknownSession
+    lookup_url_kwarg = "session"
+    queryset = SessionCursor.objects.all()
+    serializer_class = SessionPositionSerializer
+    filterset_class = FilterSet
+    ordering = ("stream",)
+
+    @operation("List the positions of a session by stream")
+    def get_queryset(self) -> QuerySet[SessionCursor]:
+        found = self.visible(Session.objects.all()).filter(pk=self.key).first()
+        if found is None:
+            raise self.not_found()
+        return positions_of(actor=self.actor, session=found)
 
 
 class SessionGroups(SessionsView):
@@ -125,7 +145,7 @@ class SessionGroups(SessionsView):
 
     @operation(
         "Create a session group",
-        *(SessionGroupExists, errors.LimitReached, WrongSessionKind),
+        *(SessionGroupExists, errors.LimitReached),
         body=NewSessionGroupSerializer,
     )
     def perform_create(self, body: dict[str, Any]) -> SessionGroup:
@@ -133,17 +153,13 @@ class SessionGroups(SessionsView):
 
     @operation(
         "Change, suspend, resume, disconnect or connect a session group",
-        WrongSessionKind,
         body=SessionGroupChangeSerializer,
     )
     def perform_partial_update(self, body: dict[str, Any]) -> SessionGroup:
         with self.changing() as group:
             return services.change_session_group(actor=self.actor, group=group, fields=body)
 
-    @operation(
-        "Delete a session group without members, with its registrations",
-        *(SessionGroupInUse, WrongSessionKind),
-    )
+    @operation("Delete a session group without members, with its registrations", SessionGroupInUse)
     def perform_destroy(self) -> None:
         with self.changing() as group:
             services.delete_session_group(actor=self.actor, group=group)

@@ -9,7 +9,17 @@ from rest_framework import serializers
 from eventhub.api.fields import FlagField, MomentField, NameField, OneOfField, TextField, WholeField
 from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, Serializer
 from eventhub.base import limits
-from eventhub.sessions.models import DeliveryOrder, Kind, Quality, Session, SessionGroup
+from eventhub.sessions.models import (
+    DeliveryOrder,
+    Kind,
+    Quality,
+    Session,
+    SessionCursor,
+    SessionGroup,
+    Sharing,
+)
+from eventhub.streams.serializers import CursorSerializer
+from registrations.endpoints.delivery_fields import OrderKeyField
 
 _TYPE = re.compile(r"(?:[^\s*]+\.)?\*|[^\s*]+")
 _SUSPENDED = "While it is true, the session emits nothing, and its registrations match nothing."
@@ -17,6 +27,12 @@ _GROUP_SUSPENDED = "While it is true, the group's registrations match nothing."
 _DISCONNECTED = "While it is true, nothing is delivered; matching goes on."
 _QUALITY = "`reliable`: what was not acknowledged is delivered again; `best_effort`: it is lost."
 _ORDER = "The order in which held events are delivered."
+_SHARING = "`every`: each member gets every event; `one`: one member gets it. Immutable."
+_SHARE_BY = (
+    "With `one`: the path of a key, an attribute (`customer.id`) or a field of the envelope"
+    " (`@key`). The events of one key go to one member at a time, in order. Empty: to any."
+    " Immutable."
+)
 _WINDOW = "Events that may be delivered and not acknowledged."
 
 
@@ -37,7 +53,18 @@ class SuppliedTypeSerializer(Serializer):
         return value
 
 
-@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "object"}]})
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "required": ["type"],
+                "properties": {"domain": {"type": "string"}, "type": {"type": "string"}},
+            },
+        ]
+    }
+)
 class OrderedTypeField(serializers.JSONField):
     """A type, or an object with `domain` and `type`."""
 
@@ -103,6 +130,8 @@ class SessionGroupChangeSerializer(Serializer):
 
 class NewSessionGroupSerializer(SessionGroupChangeSerializer):
     name = NameField(help_text="Unique among the zone's session groups.")
+    sharing = OneOfField(choices=Sharing.values, required=False, help_text=_SHARING)
+    share_by = OrderKeyField(required=False, help_text=_SHARE_BY)
     client = NameField(
         required=False, help_text="The client that owns it; by default the key's own client."
     )
@@ -126,7 +155,7 @@ class SessionChangeSerializer(SessionGroupChangeSerializer):
 
 class NewSessionSerializer(SessionChangeSerializer):
     name = NameField(help_text="Unique among the client's sessions.")
-    kind = OneOfField(choices=Kind.values, help_text="What the session is for; immutable.")
+    kind = OneOfField(choices=Kind.of_clients(), help_text="What the session is for; immutable.")
     client = NameField(
         required=False, help_text="The client that owns it; by default the key's own client."
     )
@@ -136,6 +165,8 @@ class SessionGroupSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
     suspended = serializers.BooleanField(help_text=_GROUP_SUSPENDED)
     order_options = OrderOptionsSerializer()
+    sharing = OneOfField(choices=Sharing.values, help_text=_SHARING)
+    share_by = serializers.CharField(help_text=_SHARE_BY)
     sessions = serializers.IntegerField(help_text="Number of member sessions.")
     registrations = serializers.IntegerField(help_text="Number of live registrations.")
 
@@ -143,13 +174,15 @@ class SessionGroupSerializer(ChangedSerializer, AnswerSerializer):
         model = SessionGroup
         fields = (
             *("id", "client", "name", "suspended", "disconnected", "quality", "order"),
-            *("order_options", "window", "sessions", "registrations", "created_at", "changed"),
+            *("order_options", "window", "sharing", "share_by", "sessions", "registrations"),
+            *("created_at", "changed"),
         )
 
 
 class SessionSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
     group = serializers.CharField(source="group_name", allow_null=True)
+    kind = serializers.ChoiceField(choices=Kind.of_clients())
     supplies = SuppliedTypeSerializer(many=True)
     suspended = serializers.BooleanField(help_text=_SUSPENDED)
     order_options = OrderOptionsSerializer()
@@ -161,6 +194,17 @@ class SessionSerializer(ChangedSerializer, AnswerSerializer):
     connected_at = MomentField(
         allow_null=True, help_text="Since when a connection serves it; null: none does."
     )
+    connected_process = serializers.CharField(
+        source="attached_process",
+        allow_null=True,
+        help_text="The process of the hub that has the connection: its node and its process id, as"
+        " in `GET /v1/members`.",
+    )
+    lag = serializers.IntegerField(
+        allow_null=True,
+        help_text="Events of its streams after its positions, whether they match or not; null"
+        " unless it is a consumer session whose delivery is `reliable`.",
+    )
     registrations = serializers.IntegerField(
         help_text="Number of its live registrations, without those of its group."
     )
@@ -170,5 +214,25 @@ class SessionSerializer(ChangedSerializer, AnswerSerializer):
         fields = (
             *("id", "client", "name", "kind", "group", "supplies", "suspended", "disconnected"),
             *("quality", "order", "order_options", "window", "delivery", "connected_at"),
-            *("registrations", "created_at", "changed"),
+            *("connected_process", "lag", "registrations", "created_at", "changed"),
         )
+
+
+class SessionPositionSerializer(AnswerSerializer):
+    """The saved position of a consumer session in a stream of its registrations."""
+
+    stream = serializers.CharField(source="stream_name")
+    cursor = CursorSerializer(
+        source="*", help_text="Every matching event up to it is acknowledged."
+    )
+    acknowledged = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Acknowledged sequences above it."
+    )
+    last = serializers.IntegerField(help_text="The last sequence of the stream.")
+    lag = serializers.IntegerField(
+        help_text="Events of the stream after the cursor, whether they match or not."
+    )
+
+    class Meta:
+        model = SessionCursor
+        fields = ("stream", "cursor", "acknowledged", "last", "lag", "saved_at")

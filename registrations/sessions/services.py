@@ -19,7 +19,7 @@ from eventhub.base import limits
 from eventhub.base.errors import InvalidField, LimitReached, MissingField
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement
-from eventhub.sessions.models import Kind, Session, SessionGroup
+from eventhub.sessions.models import Kind, Session, SessionGroup, Sharing
 from registrations import statements
 from registrations.catalog import SessionOwner
 from registrations.errors import (
@@ -32,11 +32,13 @@ from registrations.groups.services import streams_ever, switch
 from registrations.models import GroupStream, RegistrationGroup
 from registrations.scope import Owner
 from registrations.services import lock_owner
+from registrations.sessions import sharing
 from registrations.sessions import statements as session_statements
 from registrations.sessions.selectors import SESSION_GROUPS, SESSIONS
 
 DELIVERY = ("disconnected", "quality", "order", "order_options", "window")
 _FIELDS = (*DELIVERY, "suspended", "supplies")
+_SHARED = ("sharing", "share_by")  # of a session group, immutable
 
 Fields = Mapping[str, Any]  # of a request, validated
 
@@ -127,7 +129,7 @@ def create_session(*, actor: Actor, owner: Owner, fields: Fields) -> Session:
     _check(kind, fields)
     with transaction.atomic():
         lock_owner(owner.id)
-        existing = Session.objects.live().filter(client_id=owner.id)
+        existing = Session.objects.live().filter(client_id=owner.id).exclude(kind=Kind.GROUP)
         if existing.count() >= limits.SESSIONS_PER_CLIENT_MAX:
             raise LimitReached(limit=limits.SESSIONS_PER_CLIENT_MAX)
         if existing.filter(name=fields["name"]).exists():
@@ -144,6 +146,8 @@ def create_session(*, actor: Actor, owner: Owner, fields: Fields) -> Session:
             root = _new_root(row)
             if row.suspended:
                 change.suspend(root, ())
+        if group is not None and group.sharing == Sharing.ONE:
+            group = None  # which has the position
         if group is not None:
             change.join(group)
         change.announce("created", group=group)
@@ -174,9 +178,10 @@ def change_session(*, actor: Actor, session: Session, fields: Fields) -> Session
         change.suspend(*_listened(actor, change.owner))
     if moves:
         session_statements.end_session_cursors(raw_connection(), session.pk)
-    if joins and group is not None:
+    starts = joins and group is not None and group.sharing == Sharing.EVERY
+    if starts and group is not None:
         change.join(group)
-    change.announce("changed", group=group if joins else None)
+    change.announce("changed", group=group if starts else None)
     return SESSIONS.get(pk=session.pk)
 
 
@@ -188,10 +193,15 @@ def delete_session(*, actor: Actor, session: Session) -> None:
     if session.kind == Kind.CONSUMER:
         _listened(actor, change.owner)
         change.end_registrations()
+    _end_session(session)
+    change.announce("deleted")
+
+
+def _end_session(session: Session) -> None:
+    """Delete a session with its cursors and claims; events of its group that it has come again."""
     ended = {"deleted_at": TransactionNow(), "group": None, "attachment": None}
     Session.objects.filter(pk=session.pk).update(**ended)
     session_statements.delete_cursors(raw_connection(), session.pk)
-    change.announce("deleted")
 
 
 def create_session_group(*, actor: Actor, owner: Owner, fields: Fields) -> SessionGroup:
@@ -202,9 +212,12 @@ def create_session_group(*, actor: Actor, owner: Owner, fields: Fields) -> Sessi
         if own.count() >= limits.SESSION_GROUPS_PER_CLIENT_MAX:
             raise LimitReached(limit=limits.SESSION_GROUPS_PER_CLIENT_MAX)
         row = SessionGroup(zone_id=actor.zone_id, client_id=owner.id, name=fields["name"])
-        _assign(row, {name: fields[name] for name in _FIELDS if name in fields})
+        _assign(row, {name: fields[name] for name in (*_FIELDS, *_SHARED) if name in fields})
         _insert_group(row)
         row = SessionGroup.objects.get(pk=row.pk)
+        sharing.check(row)
+        if row.sharing == Sharing.ONE:
+            sharing.insert_queue(row)
         change = SessionChange(actor, row, owner.name)
         root = _new_root(row)
         if row.suspended:
@@ -222,6 +235,7 @@ def change_session_group(*, actor: Actor, group: SessionGroup, fields: Fields) -
         return group
     change = SessionChange(actor, group, group.client_name)
     _assign(group, changed)
+    sharing.check(group)
     group.save(update_fields=[*changed])
     if "suspended" in changed:
         change.suspend(*_listened(actor, change.owner))
@@ -234,11 +248,14 @@ def delete_session_group(*, actor: Actor, group: SessionGroup) -> None:
     SessionGroupInUse while it has members, and Forbidden as `delete_session` does.
     """
     _lock_row(group.pk)
-    if Session.objects.live().filter(group=group.pk).exists():
+    members = Session.objects.live().filter(group=group.pk)
+    if members.exclude(kind=Kind.GROUP).exists():
         raise SessionGroupInUse(field="session_group")
     change = SessionChange(actor, group, group.client_name)
     _listened(actor, change.owner)
     change.end_registrations()
+    for queue in members:
+        _end_session(queue)
     SessionGroup.objects.filter(pk=group.pk).update(deleted_at=TransactionNow())
     change.announce("deleted")
 
@@ -292,7 +309,11 @@ def _lock_group(
     found = None if id is None else _lock_row(id)
     if found is None:
         raise UnknownSessionGroup(field="group", session_group=name)
-    members = Session.objects.live().filter(group=found.pk)
+    if found.sharing == Sharing.ONE and found.client_id != client_id:
+        raise InvalidField(
+            "The members of a group that shares are sessions of its own client.", field="group"
+        )
+    members = Session.objects.live().filter(group=found.pk).exclude(kind=Kind.GROUP)
     if member is not None:
         members = members.exclude(pk=member.pk)
     if members.count() >= limits.SESSION_GROUP_MEMBERS_MAX:
@@ -344,6 +365,8 @@ def _listened(actor: Actor, owner: SessionOwner) -> tuple[RegistrationGroup, lis
 def _announced(row: Session | SessionGroup) -> dict[str, Any]:
     """Return the settings of a session or session group for its announcement."""
     found = {name: getattr(row, name) for name in ("suspended", *DELIVERY)}
+    if isinstance(row, SessionGroup):
+        found |= {name: getattr(row, name) for name in _SHARED}
     if isinstance(row, Session):
         found |= {"kind": row.kind, "supplies": row.supplies, "session_group": row.group_id}
     return found

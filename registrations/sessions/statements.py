@@ -89,7 +89,7 @@ def end_session_cursors(connection: Connection, session: int) -> None:
 
 def delete_cursors(connection: Connection, session: int) -> None:
     """Delete the cursors of a session that ends."""
-    connection.execute(SQL["delete_cursors"], (session,))
+    connection.execute(SQL["delete_cursors"], {"session": session})
 
 
 def live_of_session(connection: Connection, owner: SessionOwner) -> list[int]:

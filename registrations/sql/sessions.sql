@@ -22,7 +22,8 @@ SELECT m.name, m.id, 'consumer' AS kind, g.id AS root_id
 
 -- name: start_cursors
 -- Start cursors, at a barrier's positions, of the sessions and of the members of the session groups whose registrations have
--- versions that begin there, in the streams in which they have none. Transient streams have no positions.
+-- versions that begin there, in the streams in which they have none. Transient streams have no positions. Of a group that shares, the
+-- session of kind `group` has the position.
 WITH begun AS MATERIALIZED (
     SELECT DISTINCT r.session_id, r.session_group_id, n.stream_id
       FROM registration_versions v
@@ -36,7 +37,9 @@ WITH begun AS MATERIALIZED (
 ), consumers AS (
     SELECT session_id, stream_id FROM begun WHERE session_id IS NOT NULL
     UNION
-    SELECT s.id, b.stream_id FROM begun b JOIN sessions s ON s.group_id = b.session_group_id AND s.deleted_at IS NULL
+    SELECT s.id, b.stream_id
+      FROM begun b JOIN session_groups g ON g.id = b.session_group_id
+      JOIN sessions s ON s.group_id = g.id AND s.deleted_at IS NULL AND (g.sharing = 'every' OR s.kind = 'group')
 )
 INSERT INTO session_cursors (session_id, stream_id, segment, sequence)
 SELECT c.session_id, p.stream_id, p.segment, p.sequence
@@ -54,14 +57,19 @@ WITH groups AS (
 ), ended AS (
     UPDATE sessions SET deleted_at = now(), group_id = NULL, attachment = NULL
      WHERE client_id = %(client_id)s AND deleted_at IS NULL
-    RETURNING id
+    RETURNING id, kind
 ), cursors AS (
     DELETE FROM session_cursors WHERE session_id IN (SELECT id FROM ended)
+), claims AS (
+    DELETE FROM session_claims WHERE session_id IN (SELECT id FROM ended)
 )
-SELECT (SELECT count(*) FROM ended) AS sessions, (SELECT count(*) FROM groups) AS session_groups
+SELECT (SELECT count(*) FROM ended WHERE kind <> 'group') AS sessions, (SELECT count(*) FROM groups) AS session_groups
 
 -- name: end_session_cursors
--- The cursors of a session in the streams that none of its own registrations names.
+-- The cursors of a session in the streams that none of its own registrations names; events of its group that it has come again.
+WITH given_back AS (
+    UPDATE session_claims SET claimed_until = now() WHERE holder_id = %(session)s AND session_id <> %(session)s
+)
 DELETE FROM session_cursors c
  WHERE c.session_id = %(session)s
    AND NOT EXISTS (SELECT FROM registration_groups g
@@ -69,7 +77,12 @@ DELETE FROM session_cursors c
                     WHERE g.session_id = c.session_id AND g.deleted_at IS NULL)
 
 -- name: delete_cursors
-DELETE FROM session_cursors WHERE session_id = %s
+WITH given_back AS (
+    UPDATE session_claims SET claimed_until = now() WHERE holder_id = %(session)s AND session_id <> %(session)s
+), ended AS (
+    DELETE FROM session_claims WHERE session_id = %(session)s
+)
+DELETE FROM session_cursors WHERE session_id = %(session)s
 
 -- name: start_cursors_of_member
 -- Start the cursors of a session at a barrier's positions in the streams in which it has none.

@@ -29,5 +29,9 @@ DELETE FROM session_cursors
  WHERE stream_id = %(id)s
    AND session_id IN (SELECT session_id FROM session_cursors WHERE stream_id = %(id)s LIMIT %(rows_max)s)
 
+-- name: erase_claims
+DELETE FROM session_claims
+ WHERE stream_id = %(id)s AND id IN (SELECT id FROM session_claims WHERE stream_id = %(id)s LIMIT %(rows_max)s)
+
 -- name: erase_build
 DELETE FROM index_builds WHERE stream_id = %(id)s

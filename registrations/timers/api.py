@@ -82,12 +82,19 @@ class RegistrationTimers(Timers):
         registration = parse_number(self.kwargs["registration"], error=unknown)
         return super().get_queryset().filter(registration_id=registration)
 
+    @operation("Show a timer of a registration", UnknownRegistration)
+    def get_object(self) -> Timer:
+        found: Timer = super().get_object()
+        return found
+
     @operation(
-        "Suspend or resume a timer of a registration", TimerEnded, body=TimerChangeSerializer
+        "Suspend or resume a timer of a registration",
+        *(TimerEnded, UnknownRegistration),
+        body=TimerChangeSerializer,
     )
     def perform_partial_update(self, body: dict[str, Any]) -> Timer:
         return super().perform_partial_update(body)
 
-    @operation("Delete a timer of a registration")
+    @operation("Delete a timer of a registration", UnknownRegistration)
     def perform_destroy(self) -> None:
         super().perform_destroy()

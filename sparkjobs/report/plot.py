@@ -1,20 +1,20 @@
 """Plots of a report, as inline SVG. Axes and texts take the page's text colour, so that they are
 readable on light and dark backgrounds. Plain module.
+
+Matplotlib, whose import takes as long as a small job, is loaded when the first plot is drawn.
 """
 
 import io
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC
-from typing import Any, NamedTuple
-
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sparkjobs.report.page import Html
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.ticker import EngFormatter
 
 COLOURS = ("#2f81c7", "#d9822b", "#2a9d6f", "#b565c9", "#d1495b", "#8a8f3c", "#6c7a89")
 _TEXT = "#010203"  # replaced by the page's text colour in the finished SVG
@@ -58,7 +58,7 @@ def lines(positions: Sequence[float], series: Sequence[PlotSeries], labels: Plot
 def time_lines(times_us: Sequence[int], series: Sequence[PlotSeries], labels: PlotLabels) -> Html:
     """Draw a line for each series over time (UTC)."""
 
-    def draw(axes: Axes) -> None:
+    def draw(axes: "Axes") -> None:
         _lines(axes, _times(times_us), series)
         _time_axis(axes)
 
@@ -70,7 +70,7 @@ def time_bars(
 ) -> Html:
     """Draw bars of one width that start at the given times (UTC); series are stacked."""
 
-    def draw(axes: Axes) -> None:
+    def draw(axes: "Axes") -> None:
         _bars(axes, _times(starts_us), series, width_us / _DAY_US)
         _time_axis(axes)
 
@@ -80,7 +80,7 @@ def time_bars(
 def bars(names: Sequence[str], series: Sequence[PlotSeries], labels: PlotLabels) -> Html:
     """Draw a horizontal bar for each name, the first on top; series are stacked."""
 
-    def draw(axes: Axes) -> None:
+    def draw(axes: "Axes") -> None:
         positions = list(range(len(names)))
         left = [0.0] * len(names)
         for colour, one in zip(_colours(series), series, strict=True):
@@ -88,7 +88,7 @@ def bars(names: Sequence[str], series: Sequence[PlotSeries], labels: PlotLabels)
             left = [before + value for before, value in zip(left, one.values, strict=True)]
         axes.set_yticks(positions, [_short(name) for name in names])
         axes.invert_yaxis()
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.xaxis.set_major_formatter(_with_prefixes())
 
     turned = PlotLabels(labels.title, y=labels.x, x=labels.y)
     return _draw(turned, series, draw, height=1.2 + 0.35 * max(len(names), 2), numbers_up=False)
@@ -97,11 +97,14 @@ def bars(names: Sequence[str], series: Sequence[PlotSeries], labels: PlotLabels)
 def _draw(
     labels: PlotLabels,
     series: Sequence[PlotSeries],
-    draw: Callable[[Axes], None],
+    draw: Callable[["Axes"], None],
     *,
     height: float = 3.6,
     numbers_up: bool = True,
 ) -> Html:
+    import matplotlib
+    from matplotlib.figure import Figure
+
     with matplotlib.rc_context({**_STYLE, "svg.hashsalt": labels.title}):
         figure = Figure(figsize=(9, height), layout="constrained")
         axes = figure.add_subplot()
@@ -110,7 +113,7 @@ def _draw(
         axes.set_xlabel(labels.x)
         axes.set_ylabel(labels.y)
         if numbers_up:
-            axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+            axes.yaxis.set_major_formatter(_with_prefixes())
             axes.set_ylim(bottom=0)
         if len(series) > 1:
             figure.legend(loc="outside lower center", ncols=4)
@@ -128,13 +131,15 @@ def _inline(svg: str) -> str:
     return re.sub(r'<g id="[^"]*"', "<g", inner).replace(_TEXT, "currentColor")
 
 
-def _lines(axes: Axes, positions: Sequence[float], series: Sequence[PlotSeries]) -> None:
+def _lines(axes: "Axes", positions: Sequence[float], series: Sequence[PlotSeries]) -> None:
     for colour, one in zip(_colours(series), series, strict=True):
         marker = "o" if len(one.values) < 30 else ""
         axes.plot(positions, one.values, color=colour, label=_short(one.name), marker=marker, ms=4)
 
 
-def _bars(axes: Axes, starts: Sequence[float], series: Sequence[PlotSeries], width: float) -> None:
+def _bars(
+    axes: "Axes", starts: Sequence[float], series: Sequence[PlotSeries], width: float
+) -> None:
     below = [0.0] * len(starts)
     for colour, one in zip(_colours(series), series, strict=True):
         name = _short(one.name)
@@ -147,11 +152,20 @@ def _times(times_us: Sequence[int]) -> list[float]:
     return [time_us / _DAY_US for time_us in times_us]
 
 
-def _time_axis(axes: Axes) -> None:
+def _time_axis(axes: "Axes") -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
     locator: Any = AutoDateLocator(tz=UTC)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     formatter: Any = ConciseDateFormatter(locator, tz=UTC)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_formatter(formatter)
+
+
+def _with_prefixes() -> "EngFormatter":
+    """Return a formatter of numbers: 20 k, 3 M."""
+    from matplotlib.ticker import EngFormatter
+
+    return EngFormatter(sep="")
 
 
 def _colours(series: Sequence[PlotSeries]) -> list[str]:

@@ -13,6 +13,7 @@ from django.urls import URLPattern, get_resolver
 
 from delivery.listening import messages
 from delivery.listening.route_table import LISTEN_ROUTES
+from delivery.sessions.pull_operations import PULL_ROUTES
 from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES
@@ -148,6 +149,7 @@ class World:
             zone.register({**body, "streams": ["orders"], "group": name, "key": "taken"}, key=key)
 
         self._sessions(zone, them)
+        self._timers(zone)
 
     def _sessions(self, zone: LiveZone, them: str) -> None:
         """Create sessions of each kind, and session groups: of the admin and of another client."""
@@ -167,6 +169,19 @@ class World:
             made = zone.hub.call("POST", f"/v1/{kind}", body, key=key)
             assert made.status == 201, made
             self.marks[mark] = str(made.json["id"])
+
+    def _timers(self, zone: LiveZone) -> None:
+        """Create two suspended timers; the second one is past its end."""
+        for mark, handle in (("<timer>", "taken"), ("<endedtimer>", "ended")):
+            body = {"stream": "orders", "handle": handle, "every_s": 60, "suspended": True}
+            made = zone.hub.call("POST", "/v1/timers", body, key=zone.admin)
+            assert made.status == 201, made
+            self.marks[mark] = str(made.json["id"])
+        zone.hub.sql(
+            "UPDATE timers SET start = start - interval '1 day', next_at = next_at - interval"
+            " '1 day', \"end\" = now() - interval '1 hour' WHERE id = %s",
+            self.marks["<endedtimer>"],
+        )
 
     def _settle(self) -> None:
         """Wait until everything that is to expire has expired, and the maintainer has created its
@@ -237,7 +252,7 @@ class World:
         return found
 
 
-_HOT = (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
+_HOT = (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *PULL_ROUTES, *EXPLAIN_ROUTES)
 
 
 def routes() -> frozenset[str]:

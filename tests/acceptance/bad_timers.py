@@ -25,10 +25,13 @@ def bad_requests() -> Iterator[Bad]:
         ("the hub's own", {"after_s": 1, "stream": "system"}, 403, "forbidden", "stream"),
         ("no registration", {"after_s": 1, "registration": 999999}, 404, "unknown_registration",
          "registration"),
+        ("a taken handle", {"after_s": 1, "handle": "taken"}, 409, "timer_exists", "handle"),
         ("another zone's client", {"after_s": 1, "client": "nobody"}, 404, "not_found", "client"),
     ):  # fmt: skip
         place = {} if at is None else {"field": at}
         yield Bad(name, f"POST {route}", path, status, code, place, {**_TIMER, **body})
+    yield Bad("past its end", "PATCH /v1/timers/{timer}", "/v1/timers/<endedtimer>", 409,
+              "timer_ended", {"field": "suspended"}, {"suspended": False})  # fmt: skip
     for method in ("GET", "PATCH", "DELETE"):
         body = {"suspended": True} if method == "PATCH" else None
         yield Bad("no such timer", f"{method} /v1/timers/{{timer}}", "/v1/timers/999999", 404,

@@ -16,7 +16,7 @@ from tests.live import LiveHub, LiveZone
 
 JSON = "eventhub.v1.json"
 PROTOBUF = "eventhub.v1.protobuf"
-HEAR_TIMEOUT_S = 20.0
+HEAR_TIMEOUT_S = 60.0
 EVENT = {"domain": "shop", "type": "order.placed"}
 
 

@@ -12,6 +12,7 @@ from tests.benchmarks import (
     append,
     archive,
     audit,
+    away,
     backtest,
     callbacks,
     churn,
@@ -28,6 +29,7 @@ from tests.benchmarks import (
     push,
     replay,
     report,
+    sessions,
     spark_index,
 )
 from tests.benchmarks.baselines.rows import make_table
@@ -52,6 +54,8 @@ BENCHMARKS: dict[str, Callable[[World, Pace], list[Case]]] = {
     "neighbours": neighbours.cases,
     "callbacks": callbacks.cases,
     "idle": idle.cases,
+    "sessions": sessions.cases,
+    "away": away.cases,
     "archive": archive.cases,
     "spark_index": spark_index.cases,
     "backtest": backtest.cases,
@@ -76,7 +80,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         "--size",
         type=int,
         metavar="N",
-        help="registrations of `spark_index`, events of `backtest` and `audit`",
+        help="registrations of `spark_index`, events of `backtest` and `audit`, sessions",
     )
     parser.add_argument("--quick", action="store_true", help="seconds in all; figures mean nothing")
     parser.add_argument("--profile", action="store_true", help="sample the product; print where")
@@ -95,6 +99,7 @@ def pace_of(options: argparse.Namespace) -> Pace:
         "spark_registrations": options.size,
         "searched": options.size,
         "audited": options.size,
+        "sessions": options.size,
     }
     return pace._replace(**{name: value for name, value in given.items() if value is not None})
 

@@ -39,9 +39,9 @@ def numbered(incarnation: int) -> tuple[bytes, bytes]:
     return before, b"}}" + after
 
 
-def stored() -> bytes:
+def stored(type: str = "link.alarm") -> bytes:
     """Return the stored bytes of the event, as the emit route encodes them."""
-    [parsed] = parse(one(), JSON)
+    [parsed] = parse(_compact({**event(), "type": type}), JSON)
     mask = event_mask(parsed)
     assert isinstance(mask, int)
     return stored_bytes(parsed, client=CLIENT, mask=mask)

@@ -1,6 +1,6 @@
-"""The command `python -m tests.benchmarks.fill STREAM_ID COUNT`: appends so many events to an empty
-stream through the product's append; prints the seconds it took and cursors into the stream, as
-JSON. It runs in a process of its own.
+"""The command `python -m tests.benchmarks.fill STREAM_ID COUNT [RARE]`: appends so many events to
+an empty stream through the product's append, every RARE-th of which has another type; prints the
+seconds it took and cursors into the stream, as JSON. It runs in a process of its own.
 """
 
 import json
@@ -19,17 +19,19 @@ BATCH = 4_000
 MASK = 1 << 63
 
 
-def fill(stream_id: int, count: int) -> dict[str, object]:
+def fill(stream_id: int, count: int, rare: int = 0) -> dict[str, object]:
     """Append the events. `cursors`: before the first event, the middle one and the last, as
     texts.
     """
-    draft = Draft(stream_id, MASK, stored())
+    drafts = [Draft(stream_id, MASK, stored())] * BATCH
+    if rare:
+        drafts[rare - 1 :: rare] = [Draft(stream_id, MASK, stored("link.rare"))] * (BATCH // rare)
     url = read_env().database_url
     began = time.perf_counter()
     with psycopg.connect(url, prepare_threshold=0, autocommit=True) as connection:
         for at in range(0, count, BATCH):
             with connection.transaction():
-                append_in(connection, [draft] * min(BATCH, count - at))
+                append_in(connection, drafts[: min(BATCH, count - at)])
         took_s = time.perf_counter() - began
         cursors = [_cursor(connection, stream_id, at) for at in (1, (count + 1) // 2, count)]
         connection.execute("VACUUM (ANALYZE) events")
@@ -49,4 +51,4 @@ def _cursor(connection: psycopg.Connection[Any], stream_id: int, sequence: int) 
 
 
 if __name__ == "__main__":
-    print(json.dumps(fill(int(sys.argv[1]), int(sys.argv[2]))))
+    print(json.dumps(fill(*map(int, sys.argv[1:]))))

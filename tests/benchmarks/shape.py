@@ -28,6 +28,7 @@ class Pace(NamedTuple):
     spark_registrations: int = 1_000_000  # in the index that Spark builds
     searched: int = 1_000_000  # events that a back-test looks at ...
     audited: int = 1_000_000  # ... and an audit
+    sessions: int = 10_000  # that wait; half as many have their events timed
     own_hubs: bool = True  # one for each benchmark that needs a whole one, or one for all
 
 
@@ -46,6 +47,7 @@ QUICK = Pace(
     spark_registrations=1_000,
     searched=2_000,
     audited=2_000,
+    sessions=100,
     own_hubs=False,
 )
 

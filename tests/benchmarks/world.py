@@ -35,7 +35,7 @@ STREAMS = (
     *("append", "emit", "emit.one", "emit.ids", "emit.batch", "django", "push", "callbacks"),
     *("listen", "replay", "held.0", "held.1", "held.2", "held.3"),
     *("kept.sync", "kept.async", "kept.transient"),
-    *("neighbour", "crowded", "crowded.history"),
+    *("neighbour", "crowded", "crowded.history", "sessions", "sessions.away"),
 )
 READY_S = 60.0
 PROFILE_S = 10.0
@@ -180,9 +180,10 @@ class World:
         """Print, with --profile, the profile of the product during the block."""
         return self.product().sampled(title) if self.profile else nullcontext()
 
-    def fill(self, stream: str, count: int) -> dict[str, Any]:
+    def fill(self, stream: str, count: int, rare: int = 0) -> dict[str, Any]:
         """Append so many events to an empty stream; return the seconds, and cursors (fill.py)."""
-        output = self._run("-m", "tests.benchmarks.fill", str(self.streams[stream]), str(count))
+        words = map(str, (self.streams[stream], count, rare))
+        output = self._run("-m", "tests.benchmarks.fill", *words)
         found: dict[str, Any] = json.loads(output)
         return found
 

@@ -162,7 +162,9 @@ def test_keys_lead_everywhere(desk: Desk) -> None:
     page = desk.open("overview", "Overview")
     for key, heading in (("l", "Live events"), ("s", "Streams"), ("t", "Types"), ("h", "Channels"),
                          ("a", "Applications"), ("i", "Timers"),
-                         ("f", "Filters"), ("r", "Registrations"), ("p", "Groups"),
+                         ("f", "Filters"), ("r", "Registrations"), ("n", "Sessions"),
+                         ("p", "Groups"), ("m", "Limits"), ("b", "Members"), ("z", "Traces"),
+                         ("u", "Audit trail"), ("w", "Operators"),
                          ("e", "Endpoints"), ("d", "Deliveries"), ("x", "Dead letters"),
                          ("y", "Replays"), ("c", "Clients"), ("q", "Storage"), ("j", "Jobs"),
                          ("o", "Overview")):  # fmt: skip

@@ -107,7 +107,7 @@ def test_a_registration_joins_a_group_and_reports_some_fields(desk: Desk) -> Non
     form.get_by_role("combobox", name="Streams").click()
     page.get_by_role("option", name="orders").click()
     page.keyboard.press("Escape")
-    form.get_by_role("combobox", name="Group").click()
+    form.get_by_role("combobox", name="Group", exact=True).click()
     page.get_by_role("option", name="night").click()
     form.get_by_text("Some fields", exact=True).click()
     form.get_by_label("Path or value of field 1").fill("@nonsense")

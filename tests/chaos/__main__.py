@@ -20,7 +20,9 @@ from tests.chaos.faults import FAULTS, choose
 from tests.chaos.judge import last_judgement
 from tests.chaos.outages import away, backlog, storm
 from tests.chaos.quota import run as quota
+from tests.chaos.restart import run as restart
 from tests.chaos.rounds import Plan, Round, run_round
+from tests.chaos.sessions import run as sessions
 from tests.chaos.soak import soak
 from tests.chaos.spark import run as spark
 from tests.chaos.starts import run as starts
@@ -109,6 +111,8 @@ KINDS = {
     "outage": Kind(away.add_arguments, away.run),
     "storm": Kind(storm.add_arguments, storm.run),
     "quota": Kind(quota.add_arguments, quota.run),
+    "restart": Kind(restart.add_arguments, restart.run),
+    "sessions": Kind(sessions.add_arguments, sessions.run),
     "spark": Kind(spark.add_arguments, spark.run),
     "starts": Kind(starts.add_arguments, starts.run),
     "timers": Kind(timers.add_arguments, timers.run),

@@ -38,7 +38,7 @@ from tests.databases import migrated_database
 
 HOME = Path(__file__).resolve().parents[2]
 POLL_S = 0.02
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 _names = (f"stream-{number}" for number in itertools.count(1))
 Row = tuple[Any, ...]
 

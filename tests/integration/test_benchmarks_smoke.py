@@ -30,6 +30,8 @@ CASES: dict[str, tuple[float | None, float | None]] = {
     "hostile_refusal": (None, None),
     "neighbour_emit": (None, None),
     "callbacks_1": (None, None),
+    "sessions_idle": (1.0, None),
+    "away_few": (2.0, None),
     "archive_read": (None, None),
     "spark_index_open": (1, None),
 }

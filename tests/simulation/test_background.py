@@ -38,7 +38,7 @@ async def test_a_notice_that_is_not_the_hubs_ends_no_listening(
 ) -> None:
     draft = draft_for(hub, zone)
     async with (
-        asyncio.timeout(20),
+        asyncio.timeout(60),
         Log.open(database_url=hub.database_url) as other,
         Log.open(database_url=hub.database_url) as log,
         log.follow(draft.stream_id, "oldest") as follower,
@@ -75,7 +75,7 @@ async def test_an_append_that_fails_unforeseen_is_answered_and_the_next_one_serv
     appender = Appender(url, "sync", tail)
     running = asyncio.create_task(appender.run())
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             with pytest.raises(OutcomeUnknown):
                 await appender.append([draft])
             [place] = await appender.append([draft])

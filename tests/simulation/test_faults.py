@@ -17,6 +17,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from tests.busy import stretched
 from tests.chaos.events import Name, event_of
 from tests.chaos.faults import FAULTS, Done, Fault, postgres_pids, stop_part
 from tests.chaos.hub import HubUnderTest, send_signal
@@ -118,7 +119,7 @@ async def test_while_postgres_is_away_callers_and_sockets_are_notified_and_all_r
         try:
             for seen in world.stayers:
                 more = partial(lambda s: len(s.statuses) > known[s.name], seen)
-                await until(more, seen.name, NOTICED_S_MAX)
+                await until(more, seen.name, stretched(NOTICED_S_MAX))
             asked.append(await emit_in_vain(world))
             if asked[-1].code == "outcome_unknown":  # it went into what was under way
                 asked.append(await emit_in_vain(world))

@@ -61,7 +61,7 @@ async def test_what_is_not_whole_is_seen_once(tmp_path: Path, planted: str) -> N
                 (folder / (NAME if planted == "nothing says" else "plan.csv")).unlink()
             (tmp_path / "jobs" / "audit").mkdir(parents=True)
             folder.parent.rename(tmp_path / "jobs" / "audit" / "00000001")
-        await until(lambda: bool(problems), "the planted fault to be seen", 10.0)
+        await until(lambda: bool(problems), "the planted fault to be seen", 60.0)
     assert len(problems) == 1
 
 

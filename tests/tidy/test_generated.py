@@ -6,6 +6,8 @@ from google.protobuf import descriptor_pb2
 from grpc_tools import protoc
 
 from eventhub.event import event_pb2
+from eventhub.postgresql import schema
+from eventhub.postgresql.migration_forms import KNOWN
 from eventhub.web.command_table import table_text
 from eventhub.web.openapi import document_text
 from tests.tidy.source import HOME
@@ -35,3 +37,8 @@ def test_the_command_line_is_made_from_the_api_as_it_is() -> None:
     """`make openapi` writes it again."""
     table = HOME / "clients/python/eventhub_client/commands/api.json"
     assert table.read_text() == table_text()
+
+
+def test_forms_of_migrations_are_those_of_the_migrations_as_they_are() -> None:
+    """`python -m eventhub.postgresql.schema` writes them again."""
+    assert KNOWN.read_text() == schema.forms_text()

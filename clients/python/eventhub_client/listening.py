@@ -41,6 +41,7 @@ async def follow(
     source = TRANSPORTS[transport]
     attempt = 0
     while True:
+        wait_s = None
         try:
             async with aclosing(_once(source(http, position), position)) as items:
                 async for item in items:
@@ -56,7 +57,8 @@ async def follow(
         except HubProblem as error:
             if error.status not in RETRY:
                 raise
-        await asyncio.sleep(pause_s(attempt))
+            wait_s = error.retry_after_s
+        await asyncio.sleep(pause_s(attempt, wait_s))
         attempt += 1
 
 

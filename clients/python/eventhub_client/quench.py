@@ -22,7 +22,7 @@ from eventhub.event.envelope import Event
 from eventhub_client.errors import RETRY, refusal
 from eventhub_client.listening import UNREACHABLE, pause_s
 from eventhub_client.remote import HubClient
-from eventhub_client.transports import open_socket, require_open
+from eventhub_client.transports import messages_of, open_socket
 from eventhub_client.types import HubProblem
 from registrations.filters.closure.shapes import Shape, interest_in, shape_of
 from registrations.filters.closure.union import Closure
@@ -136,6 +136,7 @@ class Quench:
     async def _run(self) -> None:
         """Connect and reconnect until cancelled or refused for good."""
         while True:
+            wait_s = None
             try:
                 await self._connected()
             except UNREACHABLE:
@@ -144,10 +145,11 @@ class Quench:
                 if error.status not in RETRY:
                     self._problem = error
                     return
+                wait_s = error.retry_after_s
             finally:
                 self._lost()
                 self._received.set()
-            await asyncio.sleep(pause_s(self._attempt))
+            await asyncio.sleep(pause_s(self._attempt, wait_s))
             self._attempt += 1
 
     async def _connected(self) -> None:
@@ -159,14 +161,11 @@ class Quench:
             await socket.send_bytes(orjson.dumps(ask))
             asking = asyncio.create_task(self._ask(socket))
             try:
-                async for frame in socket:
-                    if frame.type is not aiohttp.WSMsgType.TEXT:
-                        break
-                    self._take(orjson.loads(frame.data))
+                async for message in messages_of(socket):
+                    self._take(message)
             finally:
                 asking.cancel()
                 await asyncio.gather(asking, return_exceptions=True)
-            require_open(socket)
 
     async def _ask(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         """Ask for confirmation for all waiting calls, one question at a time."""

@@ -55,7 +55,8 @@ class HubClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> "HubClient":
-        self._session = aiohttp.ClientSession(headers=self._headers)
+        connector = aiohttp.TCPConnector(limit=0)  # each listener and session has a connection
+        self._session = aiohttp.ClientSession(headers=self._headers, connector=connector)
         return self
 
     async def __aexit__(self, *_: object) -> None:

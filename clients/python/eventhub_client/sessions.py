@@ -7,15 +7,18 @@ A task reads the socket, so that acknowledgements are answered while the caller 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal
+from urllib.parse import quote
 
 import aiohttp
 import orjson
 
 from eventhub_client.errors import RETRY, refusal
-from eventhub_client.http import Http
+from eventhub_client.http import Http, Request
 from eventhub_client.listening import UNREACHABLE, pause_s
-from eventhub_client.transports import open_socket, require_open
+from eventhub_client.transports import messages_of, open_socket
 from eventhub_client.types import Delivered, HubProblem, SessionEnded
+
+PULL_TIMEOUT_S = 30.0  # for the answer to a pull, beyond the time that it waits
 
 
 class ConsumerSession:
@@ -48,6 +51,7 @@ class ConsumerSession:
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._stored: dict[str, asyncio.Future[None]] = {}  # acknowledgements to be stored, by id
         self._ids = 0
+        self._attempt = 0  # since it was connected
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> "ConsumerSession":
@@ -75,11 +79,48 @@ class ConsumerSession:
 
         Raises ConnectionError if the connection is lost: the events come again.
         """
-        sequences: dict[str, list[int]] = {}
-        for event in events:
-            sequences.setdefault(event.stream, []).append(event.sequence)
-        for stream, found in sequences.items():
+        for stream, found in _by_stream(events).items():
             await self._acknowledge(stream, found, through=through, stored=stored)
+
+    async def pull(
+        self,
+        events: int = 100,
+        *,
+        wait_s: float = 0.0,
+        visibility_s: float = 30.0,
+        acknowledge: Sequence[Delivered] = (),
+    ) -> list[Delivered]:
+        """Return the next events, at most so many (0: only acknowledge), without `async with`: they
+        are this caller's for `visibility_s`, and come again unless they are acknowledged by then.
+        It waits `wait_s` for the first one, after `acknowledge` is stored.
+
+        `refused` has the gaps and errors of streams that the last pull reported. Raises HubProblem,
+        and aiohttp's errors without an answer: then the events come again.
+        """
+        times: dict[str, Any] = {"wait_s": wait_s, "visibility_s": visibility_s}
+        acknowledgements = [
+            {"stream": stream, "sequences": found}
+            for stream, found in _by_stream(acknowledge).items()
+        ]
+        return await self._pull({"max": events, **times, "acknowledgements": acknowledgements})
+
+    async def extend(self, *events: Delivered, visibility_s: float) -> None:
+        """Have events that were pulled for so many seconds from now; with 0 they are given back,
+        and come again at once.
+        """
+        visibility = [
+            {"stream": stream, "sequences": found, "visibility_s": visibility_s}
+            for stream, found in _by_stream(events).items()
+        ]
+        await self._pull({"max": 0, "visibility": visibility})
+
+    async def _pull(self, body: dict[str, Any]) -> list[Delivered]:
+        path = f"/v1/sessions/{quote(self.name, safe='')}/pull"
+        request = Request("POST", path, orjson.dumps(body))
+        timeout_s = body.get("wait_s", 0.0) + PULL_TIMEOUT_S
+        found = (await self._http.ask(request, timeout_s=timeout_s)).json
+        self.refused = {one["stream"]: refusal(one) for one in found["messages"] if "stream" in one}
+        return [Delivered.of(one) for one in found["events"]]
 
     async def _acknowledge(
         self, stream: str, sequences: Sequence[int], *, through: bool, stored: bool
@@ -105,44 +146,38 @@ class ConsumerSession:
 
     async def _run(self) -> None:
         """Connect until the session ends; hand the reason to the iterator."""
-        attempt = 0
         while True:
+            wait_s = None
             try:
-                if await self._once():
-                    attempt = 0
+                await self._once()
             except UNREACHABLE:
                 pass
             except (HubProblem, SessionEnded) as error:
                 if isinstance(error, SessionEnded) or error.status not in RETRY:
                     self._items.put_nowait(error)
                     return
-            await asyncio.sleep(pause_s(attempt))
-            attempt += 1
+                wait_s = error.retry_after_s
+            await asyncio.sleep(pause_s(self._attempt, wait_s))
+            self._attempt += 1
 
-    async def _once(self) -> bool:
-        """Read one connection until it is lost; return whether the session was connected."""
-        connected = False
+    async def _once(self) -> None:
+        """Read one connection until it is lost."""
         try:
             async with open_socket(self._http) as socket:
                 await socket.send_str(_text({"op": "connect", "session": self.name}))
-                async for message in socket:
-                    if message.type is not aiohttp.WSMsgType.TEXT:
-                        break
-                    found = orjson.loads(message.data)
-                    if found["op"] == "connected":
-                        connected = True
+                async for message in messages_of(socket):
+                    if message["op"] == "connected":
                         await self._begin(socket)
-                    self._take(found)
-                require_open(socket)
+                    self._take(message)
         finally:
             self._lose()
-        return connected
 
     async def _begin(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         """Start on a connection: what waits from the one before comes again."""
         while not self._items.empty():
             self._items.get_nowait()
         self._socket = socket
+        self._attempt = 0
         if self._window is not None:
             credit = {"op": "credit", "session": self.name, "events": self._window}
             await socket.send_str(_text(credit))
@@ -171,6 +206,14 @@ class ConsumerSession:
             self.refused[message["stream"]] = refusal(message)
         elif op == "error":
             raise refusal(message)
+
+
+def _by_stream(events: Sequence[Delivered]) -> dict[str, list[int]]:
+    """Return the sequences of events by stream."""
+    sequences: dict[str, list[int]] = {}
+    for event in events:
+        sequences.setdefault(event.stream, []).append(event.sequence)
+    return sequences
 
 
 def _text(fields: dict[str, Any]) -> str:

@@ -106,6 +106,10 @@ class SyncHubClient:
         with self.using(lambda hub: hub.session(name, **options)) as session:
             yield SyncConsumerSession(session, self._run)
 
+    def pull(self, session: str, events: int = 100, **options: Any) -> list[Delivered]:
+        """Pull the next events of a consumer session; the options as in `ConsumerSession.pull`."""
+        return self._run.run(self._hub.session(session).pull(events, **options))
+
     def snapshot(self, stream: str) -> tuple[dict[str, StateItem], Cursor]:
         return self._run.run(self._hub.snapshot(stream))
 

@@ -4,6 +4,7 @@ Each yields the hub's messages in the websocket's JSON form until the connection
 reconnects.
 """
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Literal, NamedTuple
@@ -23,6 +24,8 @@ Transport = Literal["websocket", "sse", "poll"]
 _SUBPROTOCOL = "eventhub.v1.json"
 # the credential is refused, or may not be used from here: a retry cannot help
 _FINAL_CLOSES = {4401: ("invalid_credentials", 401), 4403: ("address_not_allowed", 403)}
+_RESTARTS = 1012
+_PAUSE = re.compile(r"retry_after=(\d+(?:\.\d+)?)")  # the reason of such a close
 _WAIT = str(limits.CLIENT_POLL_S)
 
 
@@ -32,11 +35,8 @@ async def websocket_messages(http: Http, position: ReadPosition) -> AsyncIterato
     """
     async with open_socket(http) as socket:
         await socket.send_str(position.request())
-        async for message in socket:
-            if message.type is not aiohttp.WSMsgType.TEXT:
-                break
-            yield orjson.loads(message.data)
-        require_open(socket)
+        async for message in messages_of(socket):
+            yield message
 
 
 @asynccontextmanager
@@ -55,11 +55,22 @@ async def open_socket(http: Http) -> AsyncIterator[aiohttp.ClientWebSocketRespon
         yield socket
 
 
-def require_open(socket: aiohttp.ClientWebSocketResponse) -> None:
-    """Raise HubProblem if the hub closed the socket for good."""
+async def messages_of(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[Message]:
+    """Yield the messages of a websocket until it ends. Raises HubProblem if the hub closed it for
+    good, or until a web process has restarted: then with the pause that the hub names.
+    """
+    while True:
+        message = await socket.receive()
+        if message.type is not aiohttp.WSMsgType.TEXT:
+            break
+        yield orjson.loads(message.data)
     if socket.close_code in _FINAL_CLOSES:
         code, status = _FINAL_CLOSES[socket.close_code]
         raise refusal({"code": code, "status": status})
+    if socket.close_code == _RESTARTS:
+        pause = _PAUSE.fullmatch(str(message.extra or ""))
+        problem = {"code": "restarting", "status": 503, "detail": "The web process restarts."}
+        raise refusal(problem, retry_after_s=float(pause[1]) if pause else None)
 
 
 class ServerSent(NamedTuple):

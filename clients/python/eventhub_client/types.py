@@ -124,6 +124,7 @@ class Delivered(NamedTuple):
     variables: Mapping[int, str] = MappingProxyType({})  # by registration, bound to this event
     stream: str = ""  # of an event for a session
     out_of_order: str = ""  # late, hold or full: why it came out of the session's order
+    attempt: int = 0  # of a pull: how often it was handed out
 
     @classmethod
     def of(cls, message: dict[str, Any]) -> "Delivered":
@@ -142,6 +143,7 @@ class Delivered(NamedTuple):
             {int(id): next(iter(bound)) for id, bound in message.get("bindings", {}).items()},
             message.get("stream", ""),
             message.get("out_of_order", ""),
+            message.get("attempt", 0),
         )
 
     @property

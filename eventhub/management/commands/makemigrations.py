@@ -14,6 +14,8 @@ from django.db.migrations.operations.base import Operation
 from django.db.migrations.writer import MigrationWriter
 
 from eventhub.base.version import VERSION
+from eventhub.postgresql import schema
+from eventhub.postgresql.migration_forms import KNOWN
 from eventhub.postgresql.tables import with_storage
 
 
@@ -29,6 +31,8 @@ class Command(makemigrations.Command):
             file = Path(MigrationWriter(migration).path)
             head, line, tail = file.read_text().partition("(migrations.Migration):\n")
             file.write_text(f'{head}{line}    release = "{VERSION}"\n{tail}')
+        if written:
+            KNOWN.write_text(schema.forms_text())
 
 
 def _ordered(app_label: str, operations: Sequence[Operation]) -> Iterator[Operation]:

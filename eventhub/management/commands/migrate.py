@@ -25,7 +25,8 @@ from eventhub.base.version import VERSION
 from eventhub.management.command import require_answer, require_database
 from eventhub.management.grouped import grouped
 from eventhub.postgresql import schema
-from eventhub.postgresql.schema import MigrationForm, MigrationName
+from eventhub.postgresql.migration_forms import MigrationForm
+from eventhub.postgresql.schema import MigrationName
 
 _HOLDERS = """
 SELECT DISTINCT a.application_name, a.pid
@@ -109,11 +110,14 @@ class Command(migrate.Command):
                 self.stdout.flush()
                 cursor.execute("SELECT pg_advisory_lock(%s)", [schema.LOCK])
             cursor.execute(f"SET lock_timeout = {limits.MIGRATE_LOCK_MS_MAX}")
+            idle = f"'{limits.MIGRATE_IDLE_S_MAX}s'"
+            cursor.execute(f"SET idle_in_transaction_session_timeout = {idle}")
             try:
                 yield
             finally:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [schema.LOCK])
                 cursor.execute("RESET lock_timeout")
+                cursor.execute("RESET idle_in_transaction_session_timeout")
 
     def _check(
         self,

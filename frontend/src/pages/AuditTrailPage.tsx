@@ -23,13 +23,13 @@ const COLUMNS: Column<Act>[] = [
   {
     title: "Resource",
     cell: ({ resource: { kind, name } }) => (
-      <>
+      <span title={visible(name)}>
         {kind} <span className="mono">{visible(name)}</span>
-      </>
+      </span>
     ),
-    width: 320,
+    width: 220,
   },
-  { title: "Caller", cell: (act) => visible(callerOf(act)), width: 260 },
+  { title: "Caller", cell: (act) => <span title={visible(callerOf(act))}>{visible(callerOf(act))}</span>, width: 240 },
   { title: "Address", cell: ({ by }) => <span className="mono">{by.address ?? "–"}</span> },
   { title: "Zone", cell: ({ zone }) => zone ?? "the whole hub" },
   { title: "Time", cell: ({ at }) => <Moment at={at} /> },

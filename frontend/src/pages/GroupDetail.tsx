@@ -1,24 +1,19 @@
-import { Anchor, Button, Group, Stack, Title } from "@mantine/core";
+import { Button, Group, Stack } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "react-router";
 
 import { Problem } from "../api/problem";
-import { pathIn } from "../api/zone";
 import { Changed } from "../parts/Changed";
-import { Empty } from "../parts/Empty";
 import { Facts } from "../parts/Facts";
-import { Listed } from "../parts/Listed";
 import { Loading } from "../parts/Loading";
 import { May } from "../parts/May";
 import { Moment } from "../parts/Moment";
 import { ProblemAlert } from "../parts/ProblemAlert";
 import { Removal } from "../parts/Removal";
 import { whole } from "../parts/text";
-import { useRegistrations } from "../features/registrations/registrations";
-import { summary } from "../features/registrations/summary";
 import { oneGroup, type RegistrationGroup, useDeleteGroup, useSuspendGroup } from "../features/groups/groups";
 import { GroupState } from "../features/groups/GroupState";
+import { OwnedRegistrations } from "./OwnedRegistrations";
 
 interface Props {
   zone: string;
@@ -66,51 +61,23 @@ export function GroupDetail({ zone, id, onEnded }: Props) {
           />
         </Group>
       </May>
-      <Members zone={zone} group={data.value} />
+      <OwnedRegistrations zone={zone} of="group" filter={{ client: data.value.client, group: name }} />
     </Stack>
   );
 }
 
-function About({ group: { name, client, suspended, registrations, created_at: at } }: { group: RegistrationGroup }) {
+function About({ group: { name, client, session, session_group: sessions, suspended, registrations, created_at: at } }: { group: RegistrationGroup }) {
   return (
     <Facts
       facts={[
         ["Name", name],
         ["Client", client],
+        ...(session === null ? [] : [["Session", session] as const]),
+        ...(sessions === null ? [] : [["Session group", sessions] as const]),
         ["State", <GroupState key="state" suspended={suspended} />],
         ["Registrations", whole(registrations)],
         ["Created", <Moment key="created" at={at} />],
       ]}
     />
-  );
-}
-
-function Members({ zone, group: { name, client } }: { zone: string; group: RegistrationGroup }) {
-  const registration = (id: number) => `${pathIn(zone, "registrations")}?registration=${id}`;
-  return (
-    <section>
-      <Title order={2} mb="xs">
-        Registrations
-      </Title>
-      <Listed
-        list={useRegistrations(zone, { client, group: name })}
-        label="Registrations of the group"
-        columns={[
-          {
-            title: "Registration",
-            cell: ({ id }) => (
-              <Anchor component={Link} to={registration(id)} size="sm">
-                {id}
-              </Anchor>
-            ),
-          },
-          { title: "Streams", cell: ({ streams }) => streams.join(", ") },
-          { title: "Filter", cell: (one) => <span title={summary(one)}>{summary(one)}</span> },
-        ]}
-        keyOf={({ id }) => String(id)}
-        minWidth={420}
-        empty={<Empty title="No registrations in the group" about="Choose this group in a registration of its client." />}
-      />
-    </section>
   );
 }

@@ -45,6 +45,8 @@ function filterOf(search: URLSearchParams, faults: Faults): RegistrationFilter {
     stream: search.get("stream") ?? undefined,
     endpoint: numberAt(search, "endpoint", faults),
     group: search.get("group") ?? undefined,
+    session: search.get("session") ?? undefined,
+    session_group: search.get("session_group") ?? undefined,
     suspended: flagAt(search, "suspended", faults),
     key: search.get("key") ?? undefined,
   };

@@ -3,37 +3,38 @@ import { useSearchParams } from "react-router";
 
 import { type Faults, isFaulty, numberAt } from "../api/address";
 import { useZone } from "../api/zone";
-import { useClientNames } from "../features/clients/clients";
+import { ClientFilter } from "../features/clients/ClientFilter";
 import { NewSession } from "../features/sessions/NewSession";
 import { NewSessionGroup } from "../features/sessions/NewSessionGroup";
 import { SessionDetail } from "../features/sessions/SessionDetail";
 import { SessionGroupDetail } from "../features/sessions/SessionGroupDetail";
-import { KINDS, type Session, type SessionFilter, type SessionGroup, useSessionGroups, useSessions } from "../features/sessions/sessions";
-import { SessionState } from "../features/sessions/SessionState";
+import { deliveryText, KINDS, type Session, type SessionFilter, type SessionGroup, useSessionGroups, useSessions } from "../features/sessions/sessions";
+import { SessionState, StateOf } from "../features/sessions/SessionState";
 import type { Column } from "../parts/DataTable";
 import { Empty } from "../parts/Empty";
 import { FaultAlert } from "../parts/FaultAlert";
 import { Listed } from "../parts/Listed";
-import { Moment } from "../parts/Moment";
 import { New } from "../parts/New";
 import { PageHeader } from "../parts/PageHeader";
 import { Side } from "../parts/Side";
 import { whole } from "../parts/text";
+import { OwnedRegistrations } from "./OwnedRegistrations";
 
 const COLUMNS: Column<Session>[] = [
-  { title: "Session", cell: ({ name }) => name },
+  { title: "Session", cell: ({ name }) => <span title={name}>{name}</span>, width: 200 },
+  { title: "State", cell: (session) => <StateOf session={session} /> },
+  { title: "Lag", cell: ({ lag }) => (lag === null ? "–" : whole(lag)), right: true },
+  { title: "Delivery", cell: ({ delivery }) => (delivery === null ? "–" : deliveryText(delivery)) },
+  { title: "Session group", cell: ({ group }) => group ?? "–", width: 150 },
+  { title: "Client", cell: ({ client }) => client, width: 140 },
   { title: "Kind", cell: ({ kind }) => kind },
-  { title: "State", cell: ({ suspended, delivery }) => <SessionState suspended={suspended} disconnected={delivery?.disconnected === true} /> },
-  { title: "Client", cell: ({ client }) => client },
-  { title: "Session group", cell: ({ group }) => group ?? "–" },
   { title: "Registrations", cell: ({ kind, registrations }) => (kind === "consumer" ? whole(registrations) : "–"), right: true },
-  { title: "Connected since", cell: ({ connected_at: at }) => (at === null ? "–" : <Moment at={at} />) },
 ];
 const GROUP_COLUMNS: Column<SessionGroup>[] = [
-  { title: "Session group", cell: ({ name }) => name },
+  { title: "Session group", cell: ({ name }) => name, width: 220 },
   { title: "State", cell: ({ suspended, disconnected }) => <SessionState suspended={suspended} disconnected={disconnected} /> },
   { title: "Client", cell: ({ client }) => client },
-  { title: "Delivery", cell: ({ quality, order }) => `${quality.replace("_", " ")}, ${order}` },
+  { title: "Delivery", cell: (group) => deliveryText(group) },
   { title: "Members", cell: ({ sessions }) => whole(sessions), right: true },
   { title: "Registrations", cell: ({ registrations }) => whole(registrations), right: true },
 ];
@@ -96,30 +97,37 @@ export function SessionsPage() {
           <Groups zone={zone} client={filter.client} onOpen={(id) => go({ ...filter, session_group: id })} />
         </section>
       </Stack>
-      <Side of={session} title={(id) => `Session ${id}`} onClose={close}>
-        {(id) => <SessionDetail key={id} zone={zone} id={id} onDeleted={close} />}
+      <Side of={session} title={(id) => `Session ${id}`} size="xl" onClose={close}>
+        {(id) => (
+          <SessionDetail
+            key={id}
+            zone={zone}
+            id={id}
+            registrations={({ name, client }) => <OwnedRegistrations zone={zone} of="session" filter={{ client, session: name }} />}
+            onDeleted={close}
+          />
+        )}
       </Side>
-      <Side of={group} title={(id) => `Session group ${id}`} onClose={close}>
-        {(id) => <SessionGroupDetail key={id} zone={zone} id={id} onDeleted={close} />}
+      <Side of={group} title={(id) => `Session group ${id}`} size="xl" onClose={close}>
+        {(id) => (
+          <SessionGroupDetail
+            key={id}
+            zone={zone}
+            id={id}
+            registrations={({ name, client }) => <OwnedRegistrations zone={zone} of="session group" filter={{ client, session_group: name }} />}
+            onOpen={(member) => go({ ...filter, session: member })}
+            onDeleted={close}
+          />
+        )}
       </Side>
     </>
   );
 }
 
 function Filters({ zone, filter, onChange }: { zone: string; filter: SessionFilter; onChange: (filter: SessionFilter) => void }) {
-  const clients = useClientNames(zone);
   return (
     <Group gap="xs">
-      <Select
-        aria-label="Of the client"
-        placeholder="Every client"
-        data={clients.data?.names ?? []}
-        value={filter.client ?? null}
-        onChange={(client) => onChange({ ...filter, client: client ?? undefined })}
-        clearable
-        searchable
-        w={{ base: "100%", xs: 200 }}
-      />
+      <ClientFilter zone={zone} value={filter.client} onChange={(client) => onChange({ ...filter, client })} />
       <Select
         aria-label="Of the kind"
         placeholder="Every kind"
@@ -143,7 +151,7 @@ function List({ zone, filter, onOpen }: { zone: string; filter: SessionFilter; o
       keyOf={({ id }) => String(id)}
       nameOf={({ name }) => `Session ${name}`}
       onOpen={({ id }) => onOpen(id)}
-      minWidth={820}
+      minWidth={980}
       empty={
         isFiltered ? (
           <Empty title="No such session" about="Remove the filters to see other sessions." />

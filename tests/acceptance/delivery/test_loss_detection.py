@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed
 
 from eventhub.base import limits
 from tests.acceptance.wire import numbered
+from tests.busy import stretched
 from tests.live import LiveHub, LiveZone
 
 Drops = Callable[[dict[str, Any]], bool]
@@ -118,7 +119,7 @@ async def test_a_ping_has_the_position_of_a_filtered_reader_and_its_loss_is_dete
     async def one(drops: Drops) -> tuple[Relay, list[int]]:
         async with relay(hub, drops) as between:
             waiting = asyncio.create_task(listen(between.url, zone.admin, 1, mask=1))
-            async with asyncio.timeout(limits.PING_INTERVAL_S + 5):
+            async with asyncio.timeout(limits.PING_INTERVAL_S + stretched(5.0)):
                 await between.pings.wait()
             pinged.release()
             return between, await waiting

@@ -327,28 +327,6 @@ async def test_only_consumer_sessions_of_the_own_client_connect(
             assert (refused["code"], refused["position"].get("field")) == (code, field), refused
 
 
-async def test_a_session_without_a_grant_on_a_stream_gets_the_others(
-    hub: LiveHub, orders: LiveZone
-) -> None:
-    orders.create_stream("secret")
-    consumer(orders)
-    orders.register({**SHOP, "streams": ["secret"], "session": "s"})
-    narrow = orders.key("listen:orders")
-    async with session(hub, narrow) as reader:
-        connected = await connect(reader)
-        assert [one["stream"] for one in connected["streams"]] == ["orders"]
-        refused = await reader.hear_op("error")
-        assert (refused["code"], refused["session"], refused["stream"]) == (
-            "forbidden",
-            "s",
-            "secret",
-        )
-        orders.emit("secret", EVENT)
-        orders.emit("orders", EVENT)
-        [event] = await reader.events(1)
-        assert event["stream"] == "orders"
-
-
 async def test_a_deleted_session_ends_its_connection(hub: LiveHub, orders: LiveZone) -> None:
     made = consumer(orders)
     async with session(hub, orders.admin, web=1) as reader:

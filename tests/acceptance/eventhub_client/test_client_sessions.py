@@ -2,17 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 
 import pytest
+from eventhub_client import sessions
 from eventhub_client.errors import Missing, NotAllowed
 from eventhub_client.remote import HubClient
 from eventhub_client.sync import SyncHubClient
 from eventhub_client.types import Delivered, SessionEnded
 
+from eventhub.base import limits
 from tests.acceptance.consumers import change, consumer, create_session
 from tests.acceptance.cut import way
-from tests.acceptance.wire import EVENT, numbered
+from tests.acceptance.wire import EVENT, numbered, session
 from tests.live import LiveHub, LiveZone
 
 WAIT_S = 30.0
@@ -117,3 +119,64 @@ def test_the_synchronous_client_has_sessions(hub: LiveHub, orders: LiveZone) -> 
                 if event.sequence == 2:
                     break
         assert client.event("orders", 2)["attributes"] == {"n": 2}
+
+
+async def test_a_session_is_pulled_and_acknowledges_the_last_batch(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    consumer(orders)
+    orders.emit("orders", numbered(1, 4))
+    async with HubClient(hub.url, orders.admin) as client:
+        session = client.session("s")
+        first = await session.pull(3, wait_s=WAIT_S)
+        assert [(one.sequence, one.stream, one.attempt) for one in first] == [
+            (number, "orders", 1) for number in (1, 2, 3)
+        ]
+        await session.extend(first[1], visibility_s=0)
+        await session.extend(first[2], visibility_s=600)
+        again = await session.pull(2, wait_s=WAIT_S, acknowledge=first[:1])
+        assert [(one.sequence, one.attempt) for one in again] == [(2, 2), (4, 1)]
+        assert await session.pull(0, acknowledge=[first[2], *again]) == []
+        with pytest.raises(Missing, match="unknown_session"):
+            await client.session("none").pull()
+
+
+def test_the_synchronous_client_pulls(hub: LiveHub, orders: LiveZone) -> None:
+    consumer(orders)
+    orders.emit("orders", EVENT)
+    with SyncHubClient(hub.url, orders.admin) as client:
+        [event] = client.pull("s", wait_s=WAIT_S)
+        assert client.pull("s", 0, acknowledge=[event]) == []
+
+
+async def test_each_socket_of_a_stopping_process_gets_another_pause(
+    hub: LiveHub, orders: LiveZone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that follows the pause comes back by itself, without an error to its caller."""
+    consumer(orders)
+    waits: list[float | None] = []
+    monkeypatch.setattr(sessions, "pause_s", lambda _, wait_s=None: waits.append(wait_s) or 0.05)
+    web = hub.web[1]
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(HubClient(web.url, orders.admin))
+        session_ = await stack.enter_async_context(client.session("s"))
+        events = await stack.enter_async_context(aclosing(aiter(session_)))  # type: ignore[type-var]
+        orders.emit("orders", numbered(1, 1))
+        assert await take(events, 1) == [1]
+        readers = [
+            await stack.enter_async_context(session(hub, orders.admin, web=1)) for _ in range(50)
+        ]
+        try:
+            await asyncio.to_thread(web.stop)
+        finally:
+            await asyncio.to_thread(web.start)
+        orders.emit("orders", numbered(2, 2))
+        assert await take(events, 2) == [1, 2]
+        for reader in readers:
+            await reader.socket.wait_closed()
+        reasons = [(one.socket.close_code, one.socket.close_reason or "") for one in readers]
+    named = [reason.removeprefix("retry_after=") for code, reason in reasons if code == 1012]
+    pauses = set(map(float, named))
+    assert len(pauses) > 10
+    assert 0 <= min(pauses) <= max(pauses) <= 60 / limits.RECONNECTS_PER_S
+    assert waits[0] is not None

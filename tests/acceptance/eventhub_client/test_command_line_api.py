@@ -16,7 +16,9 @@ from tests.live import OPERATOR, LiveHub, LiveZone
 from tests.sink import Sink
 
 # what `emit`, `listen`, `segments download` and `login` do
-BY_HAND = re.compile(r"/v1/(session|streams/{stream}/(events|segments/{segment}/raw))")
+BY_HAND = re.compile(
+    r"/v1/(session(/setup|/password)?|streams/{stream}/(events|segments/{segment}/raw))"
+)
 
 
 @pytest.fixture(scope="module")

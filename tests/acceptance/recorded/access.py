@@ -242,6 +242,30 @@ ADDRESSES = [
     Call("admin", "PATCH /v1/keys/<key>", {"allowed_addresses": ["192.0.2.7"]}),
     Call("admin", "PATCH /v1/keys/<key>", {"allowed_addresses": None}),
 ]
+ANN = {"name": "ann", "role": "viewer"}
+SETUP = {"username": "ann", "setup_token": "<setup>", "password": "x"}
+FIRST, SECOND = "four odd words here", "five more odd words here"
+# of her first login
+COOKIES = {"Cookie": "<cookies>", "X-CSRFToken": "<csrf>"}
+SELF_SERVICE = [
+    Call("operator", "POST /v1/operators", ANN, keep={"<setup>": "setup_token"}),
+    *gets("operator", "/v1/operators", "/v1/operators?limit=1"),
+    Call("operator", "POST /v1/operators/ann/setup-token", {}, keep={"<next>": "setup_token"}),
+    *sends("nobody", "POST /v1/session/setup", SETUP, {**SETUP, "setup_token": "<next>"}, {}),
+    Call(
+        *("nobody", "POST /v1/session/setup"),
+        {**SETUP, "setup_token": "<next>", "password": FIRST},
+        keep={"<cookies>": "Set-Cookie", "<csrf>": "csrf_token"},
+    ),
+    Call("nobody", "POST /v1/session/password", {}, COOKIES),
+    Call(
+        *("nobody", "POST /v1/session/password"),
+        {"password": FIRST, "new_password": SECOND},
+        COOKIES,
+    ),
+    Call("operator", "DELETE /v1/operators/ann"),
+    sql("DELETE FROM login_attempts"),
+]
 NEW_OPERATOR = {"name": "eve", "role": "viewer", "password": "four odd words here"}
 OPERATORS = [
     Call("operator", "POST /v1/operators", NEW_OPERATOR, ACTION, {"<eve>": "ETag"}),
@@ -263,4 +287,14 @@ OPERATORS = [
     Call("admin", "POST /v1/session/password", {"password": "x", "new_password": "y"}),
     sql("DELETE FROM login_attempts"),
 ]
-CALLS = [*ZONES, *CLIENTS, *KEYS, *ADDRESSES, *TOKENS, *CHANNELS, *SESSION, *OPERATORS]
+CALLS = [
+    *ZONES,
+    *CLIENTS,
+    *KEYS,
+    *ADDRESSES,
+    *TOKENS,
+    *CHANNELS,
+    *SESSION,
+    *OPERATORS,
+    *SELF_SERVICE,
+]

@@ -10,7 +10,7 @@ class Call(NamedTuple):
     rows and files that only other processes would write. `line` is `METHOD /path`. Marks such as
     `<registration>` in the path, the body and the headers stand for values of earlier answers;
     `keep` says which of this answer are kept: a path into the body such as `items.0.id`, or a
-    header.
+    header. `measured` names fields whose values are other ones in each run.
     `body`: bytes as they are, None for none, anything else as JSON.
     """
 
@@ -19,6 +19,7 @@ class Call(NamedTuple):
     body: Any = None
     headers: dict[str, str] = {}  # noqa: RUF012 - never changed
     keep: dict[str, str] = {}  # noqa: RUF012 - never changed
+    measured: tuple[str, ...] = ()
 
 
 def sql(statement: str) -> Call:

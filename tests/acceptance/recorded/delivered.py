@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eventhub.base.arrow import leave_pandas_out
 from tests.acceptance.recorded.access import ACTION
 from tests.acceptance.recorded.call import Call, file, gets, if_match, sends, sql
 from tests.acceptance.recorded.streams import stream_id
@@ -198,6 +199,7 @@ _ACT: dict[str, Any] = {
 
 def _plan() -> bytes:
     """Return a retention plan: what it drops is gone already."""
+    leave_pandas_out()
     out = io.BytesIO()
     pq.write_table(pa.Table.from_pylist([_ACT, {**_ACT, "action": "keep"}]), out)
     return out.getvalue()

@@ -16,6 +16,7 @@ _KINDS = {
     "uuid": r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
     "time": _TIME,
     "cookie": r"(?<=csrftoken=)\w+|(?<=sessionid=)\w+",
+    "setup": r"\b[0-9a-z]{6}-[0-9a-f]{32}\b",
     "date": r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT",
     "hex": r"\b(?:[0-9a-f]{96}|[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32})\b",
     "csrf": r"\b[A-Za-z0-9]{64}\b",
@@ -49,12 +50,14 @@ class Placeholders:
     def __init__(self, keys: Iterable[str]) -> None:
         self._numbers: dict[str, dict[str, int]] = {}
         self._public_ids: dict[str, str] = {}
+        self._measured = _MEASURED
         for key in keys:
             self._know(key)
 
-    def replaced(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """Return the status, headers and body of an answer."""
+    def replaced(self, answer: dict[str, Any], measured: Iterable[str] = ()) -> dict[str, Any]:
+        """Return the status, headers and body of an answer. `measured`: more fields of figures."""
         self._know(repr(answer))
+        self._measured = _MEASURED.union(measured)
         return {name: self._value(value) for name, value in answer.items()}
 
     def _know(self, text: str) -> None:
@@ -76,7 +79,7 @@ class Placeholders:
     def _field(self, name: str, value: Any) -> Any:
         if name == "health" and isinstance(value, dict) and "components" in value:
             return _shape(value)
-        return _measured(value) if name in _MEASURED else self._value(value)
+        return _measured(value) if name in self._measured else self._value(value)
 
     def _text(self, text: str) -> str:
         text = _ALL.sub(self._placeholder, text)
@@ -86,8 +89,8 @@ class Placeholders:
 
     def _placeholder(self, found: re.Match[str]) -> str:
         kind, text = str(found.lastgroup), found[0]
-        if kind == "date":
-            return "<date>"
+        if kind in ("date", "token"):  # of whole seconds: two may be equal by chance
+            return f"<{kind}>"
         if kind != "time":
             return f"<{kind} {self._number(kind, text)}>"
         return text if _is_far(text) else self._time(text)

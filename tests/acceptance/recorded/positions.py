@@ -25,6 +25,8 @@ _CALLER_UNKNOWN = frozenset(
     {"unauthenticated", "invalid_credentials", "token_expired", "csrf_failed"}
 )
 
+_LOGINS = frozenset({"POST /v1/session", "POST /v1/session/setup"})
+
 
 class Position(NamedTuple):
     """A position as headers give it; None: absent."""
@@ -77,8 +79,8 @@ def _of_registration(call: Call, answer: Answer) -> bool:
 
 
 def _caller_unknown(call: Call, answer: Answer) -> bool:
-    if call.who == "nobody":
-        return (call.line, answer.status) != ("POST /v1/session", 200)
+    if call.who == "nobody" and "Cookie" not in call.headers:
+        return not (call.line in _LOGINS and answer.status == 200)
     if call.line == "GET /v1/session":
         return False  # it refuses those who are known, but not by a login
     problem = answer.headers.get("content-type") == "application/problem+json" and answer.body

@@ -94,7 +94,7 @@ class Stage:
                 answer = self._checked(call)
                 self.undocumented += undocumented(call.line, answer)
                 kept = self._keep(call, answer)
-                found = self._placeholders.replaced(shown(answer))
+                found = self._placeholders.replaced(shown(answer), call.measured)
                 yield {"number": number, **_sent(call), **found, **kept}
 
     def _send(self, call: Call) -> Answer:
@@ -147,7 +147,8 @@ class Stage:
         """Set the call's marks. The places that its answer does not have are recorded."""
         missing = []
         for mark, place in call.keep.items():
-            self.marks[mark] = answer.headers.get(place.lower()) or _at(answer, place)
+            found = _cookies(answer) if place == "Set-Cookie" else answer.headers.get(place.lower())
+            self.marks[mark] = found or _at(answer, place)
             if self.marks[mark] is None:
                 missing.append(place)
         return {"missing": missing} if missing else {}
@@ -179,6 +180,12 @@ def shown(answer: Answer) -> dict[str, Any]:
 
 def _public_id(key: str) -> str:
     return key.split("_")[1]
+
+
+def _cookies(answer: Answer) -> str:
+    """Return the cookies that an answer sets, as a request sends them."""
+    given = answer.headers.get("set-cookie", "").splitlines()
+    return "; ".join(cookie.partition(";")[0] for cookie in given)
 
 
 def _at(answer: Answer, place: str) -> Any:

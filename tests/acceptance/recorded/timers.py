@@ -6,6 +6,7 @@ _NEW = {"stream": "orders", "handle": "tick", "cron": "0 8 * * *", "timezone": "
 _EVENT = {"domain": "shop", "type": "reminder", "attributes": {"order": 7}}
 _LATER = {"stream": "orders", "handle": "later", "at": "2031-01-01T00:00:00Z", "event": _EVENT}
 _TIMER = "/v1/timers/<timer>"
+_BY_HANDLE = "/v1/registrations/<registration>/timers/tick"
 CALLS = [
     Call("admin", "POST /v1/timers", {"stream": "orders", "handle": "tick"}),
     Call("admin", "POST /v1/timers", {**_NEW, "every_s": 1}),
@@ -17,4 +18,8 @@ CALLS = [
     *gets("admin", _TIMER, "/v1/timers", "/v1/timers?handle=later", "/v1/timers?suspended=x"),
     *sends("admin", f"PATCH {_TIMER}", {"suspended": 1}, {"suspended": True}, {"suspended": False}),
     *(Call("admin", f"DELETE {_TIMER}") for _ in range(2)),
+    Call("admin", "POST /v1/timers", {**_NEW, "registration": "<registration>"}),
+    *gets("admin", _BY_HANDLE, _BY_HANDLE.replace("tick", "tock")),
+    *sends("admin", f"PATCH {_BY_HANDLE}", {"suspended": 1}, {"suspended": True}),
+    *(Call("admin", f"DELETE {_BY_HANDLE}") for _ in range(2)),
 ]

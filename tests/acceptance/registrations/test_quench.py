@@ -41,7 +41,7 @@ async def suppressed(
     """Emit until it is suppressed, or until it is not: the producer is notified soon after a
     change. Until then, events that match its last closure are sent.
     """
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             if (await hub.emit("log", event, suppress=quench)).suppressed == until:
                 return

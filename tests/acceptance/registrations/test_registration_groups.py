@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.busy import stretched
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink
 
@@ -32,7 +33,7 @@ def suspend(zone: LiveZone, path: str, suspended: bool) -> dict[str, int]:
     before, [(since,)] = rows_of(hub), hub.sql("SELECT pg_current_xact_id()::text::bigint")
     began = time.monotonic()
     answer = hub.call("PATCH", path, {"suspended": suspended}, key=zone.admin)
-    assert time.monotonic() - began < CALL_S_MAX
+    assert time.monotonic() - began < stretched(CALL_S_MAX)
     assert (answer.status, answer.json["suspended"]) == (200, suspended)
     written = rows_of(hub, since)
     after = rows_of(hub)

@@ -155,7 +155,7 @@ def test_a_supplier_emits_declared_types_only(alarms: LiveZone) -> None:
 
     assert emit("Net::MyAlarm", "Mail::Msg.New", "Host::cpu").json["ranges"][0]["last"] == 3
     problem = emit("Net::MyAlarm", "Net::Other").refused(422, "type_not_supplied")
-    assert problem["supplies"] == declared
+    assert (problem["supplies"], problem["supplies_more"]) == (declared, 0)
     assert problem["position"] == {"index": 1, "field": "type"}
     assert "Net::MyAlarm" in problem["detail"]
     emit("Mail::Msg").refused(422, "type_not_supplied")

@@ -14,7 +14,7 @@ from tests.sink import Sink
 
 Rows = dict[str, list[dict[str, Any]]]
 EVENT = {"domain": "shop", "type": "order.placed"}
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 def zone_id(zone: LiveZone) -> int:

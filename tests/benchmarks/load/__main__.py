@@ -12,6 +12,7 @@ from typing import Any
 import uvloop
 
 from tests.benchmarks.load import (
+    away,
     churn,
     cursors,
     hostile,
@@ -21,11 +22,13 @@ from tests.benchmarks.load import (
     library,
     neighbour,
     replay,
+    sessions,
     sockets,
     transports,
 )
 from tests.benchmarks.load.jobs import (
     KINDS,
+    AwayJob,
     ChurnJob,
     CrowdJob,
     CursorJob,
@@ -36,6 +39,7 @@ from tests.benchmarks.load.jobs import (
     LatencyJob,
     NeighbourJob,
     ReplayJob,
+    SessionsJob,
     SocketsJob,
     Target,
     TransportJob,
@@ -62,6 +66,8 @@ RUNS: dict[type[Job], Callable[[Any], Coroutine[None, None, dict[str, float]]]] 
     HostileJob: hostile.run,
     NeighbourJob: neighbour.run,
     CrowdJob: neighbour.crowd,
+    SessionsJob: sessions.run,
+    AwayJob: away.run,
 }
 
 

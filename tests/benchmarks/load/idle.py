@@ -59,11 +59,11 @@ async def run(job: IdleJob) -> dict[str, float]:
     """Return KB of the server's private memory per poll, above its memory before the first one."""
     server, polls = psutil.Process(job.pid), Polls(job)
     await polls.open(WARMUP)
-    await _quiet(server)
+    await settled(server)
     await polls.end()
     before = server.memory_full_info().uss
     await polls.open(job.polls)
-    await _quiet(server)
+    await settled(server)
     after = server.memory_full_info().uss
     await polls.end()
     return {
@@ -73,7 +73,7 @@ async def run(job: IdleJob) -> dict[str, float]:
     }
 
 
-async def _quiet(server: psutil.Process) -> None:
+async def settled(server: psutil.Process) -> None:
     """Wait until the server is idle."""
     for _ in range(QUIET_TRIES):
         before = server.cpu_times()

@@ -176,6 +176,41 @@ class CrowdJob(NamedTuple):
     requests_max: int = 0  # 0: no bound
 
 
+class SessionsJob(NamedTuple):
+    """Connect consumer sessions, `per_socket` on each socket; emit `rate` events a second in
+    requests of `batch`, and time them at each session; 0: measure the server's memory.
+    """
+
+    target: Target
+    stream: str
+    keys: tuple[str, ...]  # of the clients, to each of which `per_client` sessions belong
+    per_client: int
+    sessions: int
+    per_socket: int
+    devices: int
+    pid: int  # of the server
+    seconds: float
+    warmup_s: float
+    rate: float = 0.0
+    batch: int = 20
+    stalled: int = 0  # one of so many sockets is not read; 0: none
+    producers: int = 8  # connections
+    nats: bool = False  # the server is that of NATS
+
+
+class AwayJob(NamedTuple):
+    """Connect each session once, and time its first event, in turn with a listener; then read
+    `read_events` through the first of them.
+    """
+
+    target: Target
+    sessions: list[str]
+    listen: dict[str, str]  # of the listener, without op and name
+    matching_every: int  # every so many events match
+    read_events: int
+    pid: int  # of the server
+
+
 Job = (
     HttpJob
     | SocketsJob
@@ -188,9 +223,11 @@ Job = (
     | HostileJob
     | NeighbourJob
     | CrowdJob
+    | SessionsJob
+    | AwayJob
 )
 _ALL: tuple[type[Job], ...] = (
     *(HttpJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
-    *(ChurnJob, LatencyJob, HostileJob, NeighbourJob, CrowdJob),
+    *(ChurnJob, LatencyJob, HostileJob, NeighbourJob, CrowdJob, SessionsJob, AwayJob),
 )
 KINDS: dict[str, type[Job]] = {kind.__name__: kind for kind in _ALL}

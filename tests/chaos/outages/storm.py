@@ -3,6 +3,8 @@
 import argparse
 import asyncio
 import time
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +14,7 @@ from tests.chaos.callbacks.receivers import Endpoint
 from tests.chaos.callbacks.sink import Mood
 from tests.chaos.figures import draw, per_second
 from tests.chaos.hub import Crew
-from tests.chaos.outages.clock import Hours
+from tests.chaos.outages.clock import Hours, Step
 from tests.chaos.outages.scene import CREW, Scene, Tenant
 
 SICK = "sick"
@@ -30,13 +32,16 @@ DEFAULT_DELIVERIES = 100_000
 
 
 class Storm(NamedTuple):
-    """The measurements. Latencies are 99th percentiles by healthy endpoint, in seconds."""
+    """The measurements. Latencies are 99th percentiles by healthy endpoint, in seconds. `stepping`:
+    without the failing endpoint, while the clock makes the steps that it made during `failing`.
+    """
 
     hour: list[float]  # the requests of the first hour, seconds since its begin
     returned_at: float
     drained_s: float
     accepted: list[float]  # per second, since the return
     without: dict[str, float]
+    stepping: dict[str, float]
     failing: dict[str, float]
     draining: dict[str, float]
     most_at_once: int
@@ -89,10 +94,14 @@ async def storm(scene: Scene, deliveries: int, seconds: float) -> Storm:
     without = began, time.monotonic()
     await scene.fill(SICK, deliveries)
     await asyncio.sleep(warm_s)
+    before = len(scene.clock.steps)
     failing = await _fail(scene, seconds)
+    steps = scene.clock.steps[before - 1 :]
     requests = scene.arrivals.requests.get(SICK, [])
     hour = [scene.clock.seconds_at(at) - scene.clock.seconds_at(failing[0]) for at in requests]
     returned_at, drained_at = await _return(scene)
+    await asyncio.sleep(warm_s)
+    stepping = await _step_again(scene, steps, failing)
     await asyncio.sleep(1.0)
     await scene.settle_traffic()
     await asyncio.sleep(1.0)
@@ -104,6 +113,7 @@ async def storm(scene: Scene, deliveries: int, seconds: float) -> Storm:
         drained_s=drained_at - returned_at,
         accepted=per_second(accepted, returned_at, int(drained_at - returned_at)),
         without=scene.latencies(*without),
+        stepping=scene.latencies(*stepping),
         failing=scene.latencies(*failing),
         draining=scene.latencies(returned_at, drained_at),
         most_at_once=scene.arrivals.most_at_once.get(SICK, 0),
@@ -119,6 +129,22 @@ async def _fail(scene: Scene, seconds: float) -> tuple[float, float]:
         await Hours(scene.clock, endpoints).run(HOUR_S / PARTS)
         await asyncio.sleep(max(0.0, began + seconds * part / PARTS - time.monotonic()))
         scene.raise_broken()
+    return began, time.monotonic()
+
+
+async def _step_again(
+    scene: Scene, steps: Sequence[Step], measured: tuple[float, float]
+) -> tuple[float, float]:
+    """Let the clock make the same steps, after the first one of these, at the same distances in
+    time. A step holds tables for a moment and has all sessions plan again, which is the clock's
+    doing. Return from when to when, as long as `measured`.
+    """
+    began = time.monotonic()
+    for last, step in pairwise(steps):
+        await asyncio.sleep(max(0.0, began + step.at - measured[0] - time.monotonic()))
+        await asyncio.to_thread(scene.clock.advance, step.ahead_s - last.ahead_s)
+    await asyncio.sleep(max(0.0, began + measured[1] - measured[0] - time.monotonic()))
+    scene.raise_broken()
     return began, time.monotonic()
 
 
@@ -150,7 +176,7 @@ async def judged(scene: Scene, found: Storm, crew: Crew) -> list[str]:
         problems.append(f"{len(found.hour)} requests in the first hour of failing")
     if found.most_at_once > AT_ONCE_MAX * crew.workers:
         problems.append(f"{found.most_at_once} requests at once")
-    problems += slower("while it fails", found.without, found.failing)
+    problems += slower("while it fails", found.stepping, found.failing)
     problems += slower("while it drains", found.without, found.draining)
     return problems
 
@@ -172,13 +198,18 @@ def show(found: Storm, deliveries: int) -> None:
         f" {found.most_at_once} at once at most; the first seconds:"
         f" {', '.join(f'{count:.0f}' for count in found.accepted[:8])}"
     )
-    print(f"{'p99 of':<20}{'without':>10}{'failing':>10}{'ratio':>7}{'draining':>10}{'ratio':>7}")
-    for name, seconds in found.without.items():
+    print(
+        f"{'p99 of':<20}{'stepping':>10}{'failing':>10}{'ratio':>7}"
+        f"{'without':>10}{'draining':>10}{'ratio':>7}"
+    )
+    for name in found.without:
+        pairs = ((found.stepping, found.failing), (found.without, found.draining))
         cells = [
-            f"{beside[name] * 1000:>7.1f} ms{beside[name] / seconds:>7.2f}"
-            for beside in (found.failing, found.draining)
+            f"{alone[name] * 1000:>7.1f} ms{beside[name] * 1000:>7.1f} ms"
+            f"{beside[name] / alone[name]:>7.2f}"
+            for alone, beside in pairs
         ]
-        print(f"{name:<20}{seconds * 1000:>7.1f} ms{''.join(cells)}")
+        print(f"{name:<20}{''.join(cells)}")
 
 
 def plot(path: Path, found: Storm, deliveries: int) -> None:

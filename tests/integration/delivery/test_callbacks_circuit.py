@@ -144,7 +144,7 @@ async def test_the_circuit_of_a_healthy_endpoint_that_refuses_one_in_five_stays_
     async with receiver(lambda _: FAILS if next(numbers) % 5 == 0 else OK) as sink:
         endpoint = add_deliveries(world, sink.url, ordered=False)
         async with draining(world):
-            await until(lambda: world.states(endpoint).count("delivered") > 200, 15)
+            await until(lambda: world.states(endpoint).count("delivered") > 200)
             assert pause_s(world, endpoint) == 0
 
 
@@ -168,7 +168,7 @@ async def test_failures_that_are_written_together_with_a_delivery_do_not_count_f
         await until(lambda: world.states(endpoint) == ["delivered"] * 64)
         sink.script = refuses
         world.deliver(world.events(32), endpoint)
-        await until(lambda: world.states(endpoint) == ["delivered"] * 96, 10)
+        await until(lambda: world.states(endpoint) == ["delivered"] * 96)
 
 
 def add_postponed(world: CallbacksWorld, url: str, *, ordered: bool = False) -> int:

@@ -30,7 +30,7 @@ async def connection(world: CallbacksWorld) -> AsyncIterator[Connection]:
 
 def result(endpoint: int, outcome: str, *, probe: bool = False) -> DeliveryResult:
     claimed = Claimed(
-        *(1, endpoint, 1, 1, 1, 1, [7], 0, 0, None, 0, None, None, None, None, False, "", probe)
+        *(1, endpoint, 1, 1, 1, 1, [7], 0, 0, False, 0, None, None, None, None, False, "", probe)
     )
     attempt = AttemptRecord(outcome, None, 0.0, 1, URL, "", "")
     return DeliveryResult(claimed, RetryDecision("pending", 5.0), attempt)

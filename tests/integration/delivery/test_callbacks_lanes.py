@@ -39,11 +39,11 @@ async def test_a_key_that_fails_blocks_its_own_lane_only(world: CallbacksWorld) 
         sent = world.events(9)
         world.deliver(sent, endpoint, lanes=[A, B, C] * 3)
         async with draining(world):
-            await until(lambda: world.count("delivered") == 6, 20)
-            await until(lambda: sink.sequences().count(1) > 2, 20)
+            await until(lambda: world.count("delivered") == 6)
+            await until(lambda: sink.sequences().count(1) > 2)
             assert world.count("pending") == 3  # 1, and behind it 4 and 7
             sink.script = lambda _: OK
-            await until(lambda: world.count("delivered") == 9, 20)
+            await until(lambda: world.count("delivered") == 9)
     first = list(dict.fromkeys(sink.sequences()))
     for lane in ([1, 4, 7], [2, 5, 8], [3, 6, 9]):
         assert [each for each in first if each in lane] == lane
@@ -110,7 +110,7 @@ async def test_a_delivery_that_is_written_while_its_lane_is_held_or_left_is_not_
         writer.execute(insert, values)
         writer.execute(mark, (endpoint,))
         leaving = asyncio.create_task(claims.leave_lanes(connection, [(held.lane, held.token)]))
-        await until(lambda: waits(world), 20)
+        await until(lambda: waits(world))
     assert await leaving == 1  # its snapshot is older than the delivery
     [[held]] = await claims.claim_lanes(connection, {endpoint: ONE_EACH})
     assert held.sequence == 3
@@ -136,7 +136,7 @@ async def test_lanes_without_a_row_are_found(world: CallbacksWorld) -> None:
         world.deliver(sent, endpoint)
         world.sql("DELETE FROM lanes")
         async with draining(world):
-            await until(lambda: world.count("delivered") == 5, 20)
+            await until(lambda: world.count("delivered") == 5)
     assert sink.sequences() == sent.sequences
 
 
@@ -146,7 +146,7 @@ async def test_the_lanes_of_a_deleted_endpoint_end(world: CallbacksWorld) -> Non
         world.deliver(world.events(40), endpoint, lanes=range(-40, 0))
         world.sql("UPDATE endpoints SET enabled = false, deleted_at = now()")
         async with draining(world):
-            await until(lambda: world.sql("SELECT count(*) FROM lanes") == [(0,)], 20)
+            await until(lambda: world.sql("SELECT count(*) FROM lanes") == [(0,)])
     assert world.count("cancelled") == 40
     assert sink.posted == []
 
@@ -184,5 +184,5 @@ async def test_ten_thousand_lanes_cost_a_look_up(
     await claims.scan_lanes(connection, 0)
     assert len(taken) == 10
     await connection.execute("SELECT pg_stat_force_next_flush()")
-    await until(lambda: world.one(read) > before, 20)
+    await until(lambda: world.one(read) > before)
     assert world.one(read) - before < 200

@@ -179,7 +179,7 @@ async def test_an_endpoint_that_is_enabled_again_is_probed_and_gets_everything(
             assert await disable_failing(connection) == 0
             sink.script = lambda _: OK
             world.sql("UPDATE endpoints SET changed_at = now()")
-            await until(lambda: "pending" not in world.states(endpoint), 15)
+            await until(lambda: "pending" not in world.states(endpoint))
         assert world.states(endpoint).count("delivered") >= 4
 
 

@@ -123,7 +123,7 @@ async def test_a_lane_waits_for_its_deliveries_that_move_to_another_partition(
     with psycopg.connect(world.url) as other:
         assert other.execute(retire.SQL["move_pending"], move).rowcount == 2
         claiming = asyncio.create_task(claims.claim_lanes(connection, requested))
-        await until(lambda: world.sql(WAITING) == [(1,)], 20)
+        await until(lambda: world.sql(WAITING) == [(1,)])
     assert await claiming == []
     [found] = await claims.claim_lanes(connection, requested)
     assert [each.sequence for each in found] == sent.sequences
@@ -142,7 +142,7 @@ async def test_a_claim_is_free_again_when_its_worker_lost_the_connection(
         with psycopg.connect(world.url) as other:
             other.execute("LOCK TABLE events IN ACCESS EXCLUSIVE MODE")
             world.deliver(sent, endpoint)
-            await until(lambda: world.sql(END_WAITING) == [(True,)], 20)
-        await until(lambda: world.states(endpoint) == ["delivered"] * 3, 15)
+            await until(lambda: world.sql(END_WAITING) == [(True,)])
+        await until(lambda: world.states(endpoint) == ["delivered"] * 3)
         assert sink.sequences() == sent.sequences or not ordered
         assert len(sink.posted) == 3

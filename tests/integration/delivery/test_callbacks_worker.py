@@ -24,6 +24,7 @@ from psycopg.conninfo import make_conninfo
 from eventhub.base import limits
 from eventhub.supervisor.hub import HOME, celery_worker
 from eventhub.supervisor.programs import redis_server
+from tests.busy import stretched
 from tests.integration.callbacks_world import (
     OK,
     SECRET_KEY,
@@ -204,7 +205,7 @@ async def test_a_suspended_worker_overwrites_nothing(world: CallbacksWorld, tmp_
             process.send_signal(signal.SIGSTOP)
             try:
                 async with draining(world):
-                    await until(lambda: world.states(endpoint) == ["delivered"] * 5, 20)
+                    await until(lambda: world.states(endpoint) == ["delivered"] * 5)
             finally:
                 process.send_signal(signal.SIGCONT)
             gate.set()
@@ -212,7 +213,7 @@ async def test_a_suspended_worker_overwrites_nothing(world: CallbacksWorld, tmp_
             world.deliver(
                 world.events(1), other
             )  # it posts again, so its earlier results are written or refused
-            await until(lambda: world.states(other) == ["delivered"], 20)
+            await until(lambda: world.states(other) == ["delivered"])
     assert sink.sequences() == [1, 1, 2, 3, 4, 5, 1]
     assert world.outcomes(endpoint) == [(1, "delivered", 204)] * 5
 
@@ -281,7 +282,7 @@ async def what_a_stopped_one_did_not_finish_is_given_back(
         began_s = time.monotonic()
         process.terminate()
         await until(lambda: process.poll() is not None)
-        assert time.monotonic() - began_s < limits.CALLBACK_STOP_S_MAX + 5
+        assert time.monotonic() - began_s < limits.CALLBACK_STOP_S_MAX + stretched(5.0)
     given_back = (
         "SELECT count(*) FROM deliveries WHERE claim IS NULL AND next_attempt_at <= now()"
         " AND attempts = 0 AND endpoint_id = %s"
@@ -350,7 +351,7 @@ async def test_archiving_and_index_builds_leave_a_thread_for_short_tasks(
             await until(lambda: world.one(waiting, jobs) == 2, 40)
             world.sql(OLD_LANE)
             task("delivery.delete_leftovers", queue="upkeep")
-            await until(lambda: not world.one("SELECT count(*) FROM lanes"), 20)
+            await until(lambda: not world.one("SELECT count(*) FROM lanes"))
     finally:
         redis_server.kill()
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from delivery import log_retention
-from delivery.callbacks import claims
+from delivery.callbacks import claimed_events, claims
 from delivery.callbacks.claimed_groups import claim_groups
 from delivery.callbacks.load import Loader
 from delivery.partitions.create import create_partitions
@@ -26,6 +26,7 @@ from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import connected, next_group
 
 database = pytest.fixture(scope="module")(world_database)
+MIB = 1024 * 1024
 SHED = partial(log_retention.drop_oldest_partition, None)
 HOOKS = RetentionHooks(
     needs=log_retention.lowest_needed_sequences,
@@ -226,8 +227,8 @@ async def test_an_event_removed_between_claim_and_post_is_posted(
     assert [row[0] for row in world.sql(TABLES, group, group)] == [f"deliveries_p{group}"]
     endpoint = claims.CallbackEndpoint(7, "https://example.org/", 0, "v1", 1, "default", "native")
     loader = Loader(Keyring(("key",)), SystemClock())
-    [single] = await loader.load(connection, [claimed], {7: endpoint})
-    [loaded] = await loader.load(connection, [together], {7: endpoint})  # as for a batch
+    [single] = await loader.load(connection, [claimed], {7: endpoint}, MIB)
+    [loaded] = await loader.load(connection, [together], {7: endpoint}, MIB)  # as for a batch
     for found in (*single.bodies, *loaded.bodies):
         assert found is not None
         posted = json.loads(found.content([1]).body)
@@ -270,7 +271,9 @@ async def test_the_event_of_a_delivery_is_found_after_its_segment_moved(
     [together] = [one for one in await claim_groups(connection, {7: 100})
                if one.stream_id == kept]  # fmt: skip
     [claimed] = together.deliveries()
-    [found] = await claims.load_events(connection, [(claimed.segment_id, claimed.sequence)])
+    [found] = await claimed_events.load_events(
+        connection, [(claimed.segment_id, claimed.sequence)], MIB
+    )
     [[payload]] = world.sql(
         "SELECT payload FROM events WHERE partition_id = %s AND segment_id = %s AND sequence = 1",
         *(later, claimed.segment_id),

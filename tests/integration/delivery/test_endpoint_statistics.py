@@ -2,12 +2,15 @@
 
 import asyncio
 
+import psycopg
 import pytest
 
+from delivery.callbacks.claims import open_connection
+from delivery.callbacks.results import AttemptRecord, DeliveredBatch, DeliveryPart
 from delivery.forward.backlog import SQL as BACKLOG_SQL
 from delivery.forward.backlog import enforce_bounds
 from delivery.forward.bounds import BacklogSettings, bounds_of
-from delivery.statistics.counting import OUTCOME_CLASSES, forget
+from delivery.statistics.counting import OUTCOME_CLASSES, AttemptCounter, forget
 from eventhub.base import limits
 from eventhub.postgresql.connections import connect
 from tests.integration.callbacks_world import (
@@ -90,6 +93,33 @@ async def test_workers_add_to_the_same_minute_while_they_run(world: CallbacksWor
             await until(lambda: sum(counts(world, endpoint, 3_600)) == 300)
     assert counts(world, endpoint, 60) == [300, 0, 0, 0, 0, 0]
     assert timed(world, endpoint) == [300, 300]
+
+
+async def test_counts_are_written_once_by_a_worker_that_stops_meanwhile(
+    world: CallbacksWorld,
+) -> None:
+    """The write was interrupted when it had been committed, and was made again at the end."""
+    endpoint = world.endpoint("http://127.0.0.1:9/")
+    waits = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE application_name = 'eventhub stopping' AND wait_event_type = 'Lock'"
+    )
+    attempt = AttemptRecord("delivered", 204, 0.0, 5, "http://127.0.0.1:9/", "", "")
+    parts = {DeliveryPart(1, endpoint, 1, "token"): (1, 2, 3)}
+    counter = AttemptCounter()
+    counter.add_delivered([DeliveredBatch(endpoint, parts, attempt, {7.0: 3})])
+    async with await open_connection(world.url, "stopping") as connection:
+        with psycopg.connect(world.url) as holder:
+            holder.execute("LOCK TABLE endpoint_statistics IN EXCLUSIVE MODE")
+            writing = asyncio.create_task(counter.write(connection))
+            await until(lambda: world.one(waits) == 1)
+            writing.cancel()
+            await asyncio.wait([writing], timeout=0.2)
+            assert not writing.done()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        assert counter.empty
+    assert counts(world, endpoint, 60) == [3, 0, 0, 0, 0, 0]
 
 
 async def test_a_delivery_that_was_sent_again_has_no_latency(world: CallbacksWorld) -> None:

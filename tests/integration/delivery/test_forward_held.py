@@ -136,7 +136,7 @@ async def test_a_forwarder_without_a_database_pauses_between_attempts(
     server = await asyncio.start_server(refuse, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     away = f"postgresql://127.0.0.1:{port}/hub?sslmode=disable&gssencmode=disable"
-    async with forwarded_stream(world, tmp_path, away), asyncio.timeout(20):
+    async with forwarded_stream(world, tmp_path, away), asyncio.timeout(60):
         while len(attempts) < 6:  # noqa: ASYNC110 - in the background
             await asyncio.sleep(0.01)
     server.close()

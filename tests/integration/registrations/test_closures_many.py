@@ -64,7 +64,7 @@ def end(zone: LiveZone, id: int) -> None:
 
 async def without(current: Callable[[], Any], number: int) -> StreamInterest:
     """Wait for the first interest that does not match the device."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             found: StreamInterest = await current()
             if not wants(found, number):

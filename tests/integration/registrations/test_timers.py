@@ -10,13 +10,12 @@ import pytest
 
 from eventhub.base import limits
 from eventhub.base.clock import ManualClock
-from eventhub.event import protobuf_codec
-from eventhub.event.envelope import Event
 from eventhub.postgresql.connections import connect
 from registrations.timers import firing
 from registrations.timers.firing import fire_due
-from tests.integration.access_world import EVERYTHING, ApiCaller, caller_with, refused
+from tests.integration.access_world import caller_with, refused
 from tests.integration.committed_world import committing, database, sql
+from tests.integration.timers_world import TimersWorld, counted, events, ticks
 
 
 @pytest.fixture(autouse=True)
@@ -25,81 +24,15 @@ def _committed(django_db_blocker: Any) -> Iterator[None]:
         yield
 
 
-class World:
-    """A client with the stream `alarms`, and a clock at `start`, an hour from now."""
-
-    def __init__(self) -> None:
-        self.start = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=1)
-        self.clock = ManualClock(int(self.start.timestamp() * 1e6))
-        self.caller = caller_with(*EVERYTHING)
-        assert self.caller.put("/v1/streams/alarms", {}).status_code == 201
-        self.passed_s = 0.0
-
-    def at(self, seconds: float) -> str:
-        return (self.start + timedelta(seconds=seconds)).isoformat()
-
-    def create(self, handle: str, caller: ApiCaller | None = None, **fields: Any) -> dict[str, Any]:
-        body = {"stream": "alarms", "handle": handle, **fields}
-        answer = (caller or self.caller).post("/v1/timers", body)
-        assert answer.status_code == 201, answer.content
-        created: dict[str, Any] = answer.json()
-        return created
-
-    def register(self, **fields: Any) -> int:
-        answer = self.caller.post("/v1/registrations", {"streams": ["alarms"], **fields})
-        assert answer.status_code == 201, answer.content
-        return int(answer.json()["id"])
-
-    def handles(self, query: str = "") -> list[str]:
-        return [one["handle"] for one in self.caller.get(f"/v1/timers{query}").json()["items"]]
-
-    def fire(self) -> int:
-        async def once() -> int:
-            async with await connect(database(), name="test") as session:
-                return await fire_due(session, self.clock)
-
-        return asyncio.run(once())
-
-    def fires_until(self, seconds: int) -> list[int]:
-        """Let the seconds pass one by one; return those in which events were appended."""
-        found = []
-        while self.passed_s < seconds:
-            self.clock.advance_s(1)
-            self.passed_s += 1
-            before = len(events())
-            self.fire()
-            found += [int(self.passed_s)] * (len(events()) - before)
-        return found
-
-
 @pytest.fixture
-def world() -> World:
-    return World()
-
-
-def events(stream: str = "alarms") -> list[Event]:
-    rows = sql(
-        "SELECT e.payload FROM events e JOIN segments g ON g.id = e.segment_id"
-        " JOIN streams s ON s.id = g.stream_id WHERE s.name = %s ORDER BY g.id, e.sequence",
-        stream,
-    )
-    return [protobuf_codec.decode(bytes(payload)) for (payload,) in rows]
-
-
-def ticks() -> list[tuple[str, int, int]]:
-    """Return the handle, the number and the missed times of each tick."""
-    found = [one.attributes for one in events()]
-    return [(one["handle"], one["number"], one["missed"]) for one in found]
-
-
-def counted() -> list[int]:
-    [[rows]] = sql("SELECT count(*) FROM timers")
-    [[numbers]] = sql("SELECT COALESCE(sum(timers), 0) FROM timer_counts")
-    return [rows, int(numbers)]
+def world() -> TimersWorld:
+    return TimersWorld()
 
 
 @pytest.mark.req("RDY-41")
-def test_a_single_time_a_relative_one_and_an_interval_with_start_and_end(world: World) -> None:
+def test_a_single_time_a_relative_one_and_an_interval_with_start_and_end(
+    world: TimersWorld,
+) -> None:
     world.create("once", at=world.at(5))
     assert world.fires_until(8) == [5]
     assert (world.fires_until(20), world.handles()) == ([], [])
@@ -119,7 +52,7 @@ def test_a_single_time_a_relative_one_and_an_interval_with_start_and_end(world: 
 
 @pytest.mark.req("RDY-42")
 def test_a_handle_is_unique_for_its_registration_and_one_is_removed_by_the_pair(
-    world: World,
+    world: TimersWorld,
 ) -> None:
     first, second = world.register(), world.register()
     for registration in (first, second, None):
@@ -145,7 +78,7 @@ def test_a_handle_is_unique_for_its_registration_and_one_is_removed_by_the_pair(
 
 @pytest.mark.req("RDY-42")
 def test_a_repeating_timer_skips_what_it_missed_while_suspended_and_a_single_one_fires(
-    world: World,
+    world: TimersWorld,
 ) -> None:
     registration = world.register()
     single = world.create("single", at=world.at(-3600 + 1))  # a second from now
@@ -177,7 +110,7 @@ def test_a_repeating_timer_skips_what_it_missed_while_suspended_and_a_single_one
 
 
 @pytest.mark.req("RDY-43")
-def test_a_tick_names_its_timer_and_is_for_the_client_alone(world: World) -> None:
+def test_a_tick_names_its_timer_and_is_for_the_client_alone(world: TimersWorld) -> None:
     registration = world.register()
     created = world.create("m", at=world.at(2), registration=registration)
     assert world.fires_until(3) == [2]
@@ -196,7 +129,7 @@ def test_a_tick_names_its_timer_and_is_for_the_client_alone(world: World) -> Non
     assert counted() == [0, 0]
 
 
-def test_a_timer_with_an_event_is_a_delayed_emit(world: World) -> None:
+def test_a_timer_with_an_event_is_a_delayed_emit(world: TimersWorld) -> None:
     world.caller.put("/v1/types/shop/order", {"schema": {"required": ["id"]}})
     event = {"domain": "shop", "type": "order", "attributes": {"id": 7}, "key": "k", "priority": 3}
     created = world.create("order", at=world.at(2), event=event)
@@ -220,7 +153,7 @@ def test_a_timer_with_an_event_is_a_delayed_emit(world: World) -> None:
     assert found.destinations == ()
 
 
-def test_an_outage_is_one_fire_that_says_how_many_times_it_stands_for(world: World) -> None:
+def test_an_outage_is_one_fire_that_says_how_many_times_it_stands_for(world: TimersWorld) -> None:
     world.create("often", every_s=10, start=world.at(10))
     world.create("cron", cron="* * * * *", start=world.at(1))
     world.clock.advance_s(125)
@@ -233,7 +166,7 @@ def test_an_outage_is_one_fire_that_says_how_many_times_it_stands_for(world: Wor
     assert datetime.fromisoformat(scheduled) == world.start + timedelta(seconds=120)
 
 
-def test_timers_end_with_their_registration_and_their_client(world: World) -> None:
+def test_timers_end_with_their_registration_and_their_client(world: TimersWorld) -> None:
     registration = world.register()
     other = caller_with("emit:*", "listen:*", client_name="other")
     world.create("a", after_s=1, registration=registration)
@@ -245,7 +178,9 @@ def test_timers_end_with_their_registration_and_their_client(world: World) -> No
     assert (world.handles(), counted()) == (["b"], [1, 1])
 
 
-def test_timers_of_a_deleted_stream_end_and_those_of_one_to_be_deleted_wait(world: World) -> None:
+def test_timers_of_a_deleted_stream_end_and_those_of_one_to_be_deleted_wait(
+    world: TimersWorld,
+) -> None:
     world.create("a", at=world.at(1))
     world.create("b", every_s=5, start=world.at(1))
     assert world.caller.delete("/v1/streams/alarms?grace_s=3600").status_code == 202
@@ -261,7 +196,7 @@ def test_timers_of_a_deleted_stream_end_and_those_of_one_to_be_deleted_wait(worl
     assert (world.fire(), counted()) == (1, [0, 0])
 
 
-def test_timers_of_a_zone_without_storage_left_wait(world: World) -> None:
+def test_timers_of_a_zone_without_storage_left_wait(world: TimersWorld) -> None:
     world.create("a", at=world.at(1))
     sql(
         "INSERT INTO quotas (zone_id, kind, value, reached_at)"
@@ -273,7 +208,7 @@ def test_timers_of_a_zone_without_storage_left_wait(world: World) -> None:
     assert (world.fire(), ticks()) == (1, [("a", 1, 0)])
 
 
-def test_a_timer_whose_time_zone_is_gone_holds_up_no_other(world: World) -> None:
+def test_a_timer_whose_time_zone_is_gone_holds_up_no_other(world: TimersWorld) -> None:
     world.create("gone", cron="* * * * *", start=world.at(1))
     world.create("a", at=world.at(70))
     sql("UPDATE timers SET timezone = 'Europe/Gone' WHERE handle = 'gone'")
@@ -285,7 +220,7 @@ def test_a_timer_whose_time_zone_is_gone_holds_up_no_other(world: World) -> None
     assert (world.fire(), len(ticks())) == (1, 2)
 
 
-def test_an_event_of_a_timer_is_bounded(world: World) -> None:
+def test_an_event_of_a_timer_is_bounded(world: TimersWorld) -> None:
     event = {"domain": "d", "type": "t", "body": "x" * limits.TIMER_EVENT_BYTES_MAX}
     body = {"stream": "alarms", "handle": "a", "after_s": 1, "event": event}
     refused(world.caller.post("/v1/timers", body), 413, "event_too_large")
@@ -293,7 +228,7 @@ def test_an_event_of_a_timer_is_bounded(world: World) -> None:
 
 
 def test_a_key_sees_and_changes_timers_of_its_client_on_streams_that_it_emits_to(
-    world: World,
+    world: TimersWorld,
 ) -> None:
     world.caller.put("/v1/streams/secret", {})
     mine = caller_with("emit:alarms", "listen:*", client_name="other")
@@ -316,7 +251,7 @@ def test_a_key_sees_and_changes_timers_of_its_client_on_streams_that_it_emits_to
     assert world.handles("?client=other") == ["hidden"]
 
 
-def test_a_quota_bounds_the_timers_of_a_client(world: World) -> None:
+def test_a_quota_bounds_the_timers_of_a_client(world: TimersWorld) -> None:
     sql(
         "INSERT INTO quotas (zone_id, client_id, kind, value)"
         " SELECT zone_id, id, 'timers', 1 FROM clients WHERE name = 'tester'"
@@ -329,7 +264,7 @@ def test_a_quota_bounds_the_timers_of_a_client(world: World) -> None:
 
 
 def test_a_failed_transaction_fires_nothing_and_the_next_one_everything_once(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: TimersWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for handle in ("a", "b"):
         world.create(handle, at=world.at(1))
@@ -347,7 +282,7 @@ def test_a_failed_transaction_fires_nothing_and_the_next_one_everything_once(
     assert ticks() == [("a", 1, 0), ("b", 1, 0)]
 
 
-def test_two_processes_that_fire_at_once_append_each_event_once(world: World) -> None:
+def test_two_processes_that_fire_at_once_append_each_event_once(world: TimersWorld) -> None:
     for number in range(20):
         world.create(f"n{number}", at=world.at(1))
     world.create("often", every_s=1, start=world.at(1))
@@ -365,7 +300,7 @@ def test_two_processes_that_fire_at_once_append_each_event_once(world: World) ->
     assert counted() == [1, 1]
 
 
-def test_a_pass_is_bounded_in_order_and_finds_what_is_due_by_an_index(world: World) -> None:
+def test_a_pass_is_bounded_in_order_and_finds_what_is_due_by_an_index(world: TimersWorld) -> None:
     world.create("template", at=world.at(7200))
     most = limits.TIMERS_FIRED_AT_ONCE
     sql(
@@ -392,7 +327,7 @@ def test_a_pass_is_bounded_in_order_and_finds_what_is_due_by_an_index(world: Wor
 
 
 def test_a_timer_that_is_changed_while_it_is_due_does_not_fire(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: TimersWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was read as due, and suspended before it was claimed."""
     created = world.create("a", at=world.at(1))

@@ -44,7 +44,7 @@ export function callerOf({ by }: Act): string {
     case "operator":
       return by.operator ?? "";
     case "key":
-      return `${by.client ?? ""}, key ${by.key ?? ""}`;
+      return `${by.client ?? ""}, ${by.session === undefined ? "" : `session ${by.session}, `}key ${by.key ?? ""}`;
     case "command":
       return `manage.py ${by.command ?? ""}`;
     default:

@@ -9,15 +9,11 @@ type NewGroup = components["schemas"]["NewGroup"] & { client: string };
 
 const KIND = "registration-groups";
 
-export interface GroupFilter {
-  client?: string;
-}
-
-export function useGroups(zone: string, filter: GroupFilter) {
+export function useGroups(zone: string, client: string | undefined) {
   return useInfiniteQuery({
-    queryKey: [KIND, zone, "pages", filter],
+    queryKey: [KIND, zone, "pages", client],
     queryFn: ({ pageParam }) =>
-      done(api.GET("/v1/registration-groups", { params: { query: { zone, ...filter, after: pageParam, limit: 100 } } })),
+      done(api.GET("/v1/registration-groups", { params: { query: { zone, client, after: pageParam, limit: 100 } } })),
     ...PAGING,
   });
 }

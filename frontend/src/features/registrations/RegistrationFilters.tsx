@@ -1,9 +1,10 @@
 import { Group, Select } from "@mantine/core";
 
 import type { Faults } from "../../api/address";
-import { useClientNames } from "../clients/clients";
+import { ClientFilter } from "../clients/ClientFilter";
 import { EndpointSelect } from "../endpoints/EndpointSelect";
 import { useGroupsOfZone } from "../groups/groups";
+import { OwnerSelect } from "../sessions/OwnerSelect";
 import { useStreamNames } from "../streams/streams";
 import { Written } from "../../parts/Written";
 import type { RegistrationFilter } from "./registrations";
@@ -24,21 +25,11 @@ interface Props {
 }
 
 export function RegistrationFilters({ zone, filter, faults, onChange, onId }: Props) {
-  const clients = useClientNames(zone);
   const streams = useStreamNames(zone);
   const groups = useGroupsOfZone(zone);
   return (
     <Group gap="sm" mb="md">
-      <Select
-        aria-label="Of the client"
-        placeholder="Every client"
-        data={clients.data?.names ?? []}
-        value={filter.client ?? null}
-        onChange={(client) => onChange({ client: client ?? undefined })}
-        clearable
-        searchable
-        w={{ base: "100%", xs: 170 }}
-      />
+      <ClientFilter zone={zone} value={filter.client} onChange={(client) => onChange({ client })} width={170} />
       <Select
         aria-label="On the stream"
         placeholder="Every stream"
@@ -57,6 +48,15 @@ export function RegistrationFilters({ zone, filter, faults, onChange, onId }: Pr
         error={"endpoint" in faults}
         onChange={(endpoint) => onChange({ endpoint })}
         w={{ base: "100%", xs: 220 }}
+      />
+      <OwnerSelect
+        zone={zone}
+        client={filter.client}
+        aria-label="Of the session"
+        placeholder="Every session"
+        value={{ session: filter.session ?? null, session_group: filter.session_group ?? null }}
+        onChange={({ session, session_group: group }) => onChange({ session: session ?? undefined, session_group: group ?? undefined })}
+        w={{ base: "100%", xs: 170 }}
       />
       <Select
         aria-label="Of the group"

@@ -10,6 +10,8 @@ import { FilterInput } from "../filters/FilterInput";
 import { useNames } from "../filters/names";
 import { useGroupsOfZone } from "../groups/groups";
 import { Form } from "../../parts/Form";
+import { CLIENT_ALONE, type Owner, ownerFields } from "../sessions/owners";
+import { OwnerInput } from "../sessions/OwnerSelect";
 import { useStreamNames } from "../streams/streams";
 import { CallbackInput, type CallbackChoice } from "./CallbackInput";
 import type { Registration } from "./registrations";
@@ -18,10 +20,12 @@ import { ReportInput } from "./ReportInput";
 
 const FIELDS = [
   ...["client", "streams", "language", "filter", "domain", "type", "application", "attributes"],
-  ...["group", "report", "endpoint", "callback"],
+  ...["session", "session_group", "group", "report", "endpoint", "callback"],
 ];
 
 export interface RegistrationRequest extends FilterRequest {
+  session?: string; // of a new one
+  session_group?: string;
   streams: string[];
   group: string | null;
   report: Registration["report"];
@@ -54,6 +58,8 @@ export function RegistrationForm({ zone, client, first, registration, error, onS
   const [chosen, setChosen] = useState<string[]>(registration?.streams ?? first?.streams ?? []);
   const [draft, setDraft] = useState(() => first?.draft ?? draftOf(registration));
   const [fault, setFault] = useState<Problem>();
+  const [chosenOwner, setOwner] = useState({ client, owner: CLIENT_ALONE });
+  const owner = registration ?? (chosenOwner.client === client ? chosenOwner.owner : CLIENT_ALONE);
   const [group, setGroup] = useState(registration?.group ?? null);
   const [report, setReport] = useState(() => rowsOf(registration?.report));
   const [callback, setCallback] = useState<CallbackChoice>(choiceOf(registration));
@@ -67,7 +73,7 @@ export function RegistrationForm({ zone, client, first, registration, error, onS
     if (report?.some((row) => rowComplaint(row) !== undefined)) return;
     try {
       const request = filterRequestOf(draft);
-      if (request !== undefined) onSubmit({ streams: chosen, ...request, group, report: reportOf(report) }, callback);
+      if (request !== undefined) onSubmit({ streams: chosen, ...request, ...(registration === undefined && ownerFields(owner)), group, report: reportOf(report) }, callback);
     } catch (wrong) {
       const detail = wrong instanceof SyntaxError ? `This is not JSON: ${wrong.message}` : String(wrong);
       setFault(new Problem(400, { code: "malformed_json", detail, position: { field: "filter" } }));
@@ -77,6 +83,18 @@ export function RegistrationForm({ zone, client, first, registration, error, onS
   return (
     <Form {...form} error={shown} fields={FIELDS} onSubmit={submit}>
       {children}
+      {registration === undefined && (
+        <OwnerInput
+          zone={zone}
+          client={client}
+          value={owner}
+          onChange={(next) => {
+            setOwner({ client, owner: next });
+            setGroup(null);
+          }}
+          error={errorAt(error, "session") ?? errorAt(error, "session_group")}
+        />
+      )}
       <MultiSelect
         label="Streams"
         description="Events of these streams are matched."
@@ -96,7 +114,7 @@ export function RegistrationForm({ zone, client, first, registration, error, onS
         whose={registration === undefined ? { client, streams: chosen } : undefined}
       />
       <Tried zone={zone} draft={draft} streams={streams} chosen={chosen[0]} />
-      <GroupSelect zone={zone} client={client} value={group} onChange={setGroup} error={errorAt(error, "group")} />
+      <GroupSelect zone={zone} client={client} owner={owner} value={group} onChange={setGroup} error={errorAt(error, "group")} />
       <ReportInput rows={report} names={names} checked={checked} onChange={setReport} error={errorAt(error, "report")} />
       <CallbackInput
         zone={zone}
@@ -148,13 +166,16 @@ function Tried({ zone, draft, streams, chosen }: TriedProps) {
 interface GroupProps {
   zone: string;
   client: string;
+  owner: Owner;
   value: string | null;
   onChange: (group: string | null) => void;
   error: string | undefined;
 }
 
-function GroupSelect({ zone, client, value, onChange, error }: GroupProps) {
-  const groups = (useGroupsOfZone(zone).data ?? []).filter((group) => group.client === client).map(({ name }) => name);
+/** The groups of the same owner. */
+function GroupSelect({ zone, client, owner, value, onChange, error }: GroupProps) {
+  const isOwn = (one: Owner & { client: string }) => one.client === client && one.session === owner.session && one.session_group === owner.session_group;
+  const groups = (useGroupsOfZone(zone).data ?? []).filter(isOwn).map(({ name }) => name);
   return (
     <Select
       label="Group"
@@ -163,7 +184,7 @@ function GroupSelect({ zone, client, value, onChange, error }: GroupProps) {
       data={value === null || groups.includes(value) ? groups : [value, ...groups]}
       value={value}
       onChange={onChange}
-      nothingFoundMessage="The client has no such group"
+      nothingFoundMessage={owner.session === null && owner.session_group === null ? "The client has no such group" : "The session has no such group"}
       clearable
       searchable
       error={error}

@@ -13,6 +13,8 @@ export interface RegistrationFilter {
   stream?: string;
   endpoint?: number;
   group?: string;
+  session?: string;
+  session_group?: string;
   suspended?: boolean;
   key?: string; // assigned by its client
 }

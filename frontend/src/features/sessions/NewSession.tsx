@@ -4,29 +4,29 @@ import { useState } from "react";
 import { errorAt } from "../../api/problem";
 import { Form } from "../../parts/Form";
 import { ClientInput } from "../clients/ClientInput";
-import { DEFAULTS, DeliveryInputs } from "./DeliveryInputs";
-import { KINDS, type SessionKind, useCreateSession, useSessionGroupNames } from "./sessions";
+import { DELIVERY_FIELDS, deliveryFields, DeliveryInputs, deliveryOf } from "./DeliveryInputs";
+import { GroupInput } from "./GroupInput";
+import { KINDS, type SessionKind, useCreateSession } from "./sessions";
 import { suppliesOf, SuppliesInput } from "./SuppliesInput";
 
 /** Creates a session of a client. */
 export function NewSession({ zone, onMade }: { zone: string; onMade: (id: number) => void }) {
   const create = useCreateSession(zone);
-  const groups = useSessionGroupNames(zone);
   const [client, setClient] = useState("");
   const [name, setName] = useState("");
   const [kind, setKind] = useState<SessionKind>("consumer");
   const [supplies, setSupplies] = useState("");
   const [group, setGroup] = useState<string | null>(null);
-  const [delivery, setDelivery] = useState(DEFAULTS);
+  const [delivery, setDelivery] = useState(deliveryOf);
   const own =
     kind === "supplier"
       ? { supplies: suppliesOf(supplies) }
       : kind === "consumer"
-        ? { ...delivery, window: Number(delivery.window), ...(group === null ? {} : { group }) }
+        ? { ...deliveryFields(delivery), ...(group === null ? {} : { group }) }
         : {};
   return (
     <Form
-      fields={["client", "name", "kind", "supplies", "group", "quality", "order", "window"]}
+      fields={["client", "name", "kind", "supplies", "group", ...DELIVERY_FIELDS]}
       error={create.error}
       busy={create.isPending}
       action="Create"
@@ -44,7 +44,7 @@ export function NewSession({ zone, onMade }: { zone: string; onMade: (id: number
       />
       <Select
         label="Kind"
-        description="Suppliers emit, consumers register and listen, admins manage sessions."
+        description="Suppliers emit, consumers register and receive events, admins manage sessions."
         data={KINDS}
         value={kind}
         allowDeselect={false}
@@ -54,18 +54,8 @@ export function NewSession({ zone, onMade }: { zone: string; onMade: (id: number
       {kind === "supplier" && <SuppliesInput value={supplies} error={create.error} onChange={setSupplies} />}
       {kind === "consumer" && (
         <>
-          <Select
-            label="Session group"
-            description="Optional. Its settings of delivery then apply."
-            placeholder="None"
-            data={groups.data ?? []}
-            value={group}
-            clearable
-            searchable
-            onChange={setGroup}
-            error={errorAt(create.error, "group")}
-          />
-          <DeliveryInputs values={delivery} error={create.error} onChange={setDelivery} />
+          <GroupInput zone={zone} value={group} onChange={setGroup} error={errorAt(create.error, "group")} />
+          {group === null && <DeliveryInputs values={delivery} error={create.error} onChange={setDelivery} />}
         </>
       )}
     </Form>

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { errorAt } from "../../api/problem";
 import { Form } from "../../parts/Form";
 import { ClientInput } from "../clients/ClientInput";
-import { DEFAULTS, DeliveryInputs } from "./DeliveryInputs";
+import { DELIVERY_FIELDS, deliveryFields, DeliveryInputs, deliveryOf } from "./DeliveryInputs";
 import { useCreateSessionGroup } from "./sessions";
 
 /** Creates a session group of a client. */
@@ -12,17 +12,15 @@ export function NewSessionGroup({ zone, onMade }: { zone: string; onMade: (id: n
   const create = useCreateSessionGroup(zone);
   const [client, setClient] = useState("");
   const [name, setName] = useState("");
-  const [delivery, setDelivery] = useState(DEFAULTS);
+  const [delivery, setDelivery] = useState(deliveryOf);
   return (
     <Form
-      fields={["client", "name", "quality", "order", "window"]}
+      fields={["client", "name", ...DELIVERY_FIELDS]}
       error={create.error}
       busy={create.isPending}
       action="Create"
       ready={name !== "" && client !== ""}
-      onSubmit={() =>
-        create.mutate({ client, name, ...delivery, window: Number(delivery.window) }, { onSuccess: ({ id }) => onMade(id) })
-      }
+      onSubmit={() => create.mutate({ client, name, ...deliveryFields(delivery) }, { onSuccess: ({ id }) => onMade(id) })}
     >
       <ClientInput zone={zone} value={client} onChange={setClient} error={errorAt(create.error, "client")} />
       <TextInput

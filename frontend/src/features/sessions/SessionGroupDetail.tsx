@@ -1,7 +1,8 @@
-import { Group, Stack, Title } from "@mantine/core";
+import { Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 
+import type { Loaded } from "../../api/client";
 import { Empty } from "../../parts/Empty";
 import { Facts } from "../../parts/Facts";
 import { Form } from "../../parts/Form";
@@ -9,53 +10,51 @@ import { Listed } from "../../parts/Listed";
 import { Loading } from "../../parts/Loading";
 import { Moment } from "../../parts/Moment";
 import { ProblemAlert } from "../../parts/ProblemAlert";
-import { Removal } from "../../parts/Removal";
 import { whole } from "../../parts/text";
-import { DeliveryInputs } from "./DeliveryInputs";
-import { oneSessionGroup, type SessionGroup, useChangeSessionGroup, useDeleteSessionGroup, useSessions } from "./sessions";
-import { SessionState } from "./SessionState";
-import { Refused, Switches } from "./Switches";
+import { Undisturbed } from "../../parts/Undisturbed";
+import { DELIVERY_FIELDS, deliveryFields, DeliveryInputs, deliveryOf } from "./DeliveryInputs";
+import { deliveryText, oneSessionGroup, type SessionGroup, useChangeSessionGroup, useDeleteSessionGroup, useSessions } from "./sessions";
+import { SessionState, StateOf } from "./SessionState";
+import { Switches } from "./Switches";
 
 interface Props {
   zone: string;
   id: number;
+  registrations: (group: SessionGroup) => ReactNode;
+  onOpen: (session: number) => void;
   onDeleted: () => void;
 }
 
-/** One session group: its state, its settings, its members and its actions. */
-export function SessionGroupDetail({ zone, id, onDeleted }: Props) {
+/** One session group: its state, its actions, its members, its registrations and its settings. */
+export function SessionGroupDetail({ zone, id, registrations, onOpen, onDeleted }: Props) {
   const { data, error, isError, refetch } = useQuery(oneSessionGroup(zone, id));
   const change = useChangeSessionGroup(zone, id, data?.etag);
   const remove = useDeleteSessionGroup(zone, id);
   if (isError && data === undefined) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading h={260} />;
   const group = data.value;
-  const reload = () => {
-    change.reset();
-    void refetch();
-  };
   return (
     <Stack gap="lg">
       <About group={group} />
-      <Refused error={change.error} onReload={reload} />
-      <Group gap="xs">
-        <Switches
-          suspended={group.suspended}
-          disconnected={group.disconnected}
-          suspends
-          connects
-          busy={change.isPending}
-          onSwitch={(next) => change.mutate(next)}
-        />
-        <Removal
-          title={`Delete the session group ${group.name}?`}
-          about="Its registrations are deleted with it. A group with members cannot be deleted; remove them from it first."
-          removal={remove}
-          onConfirm={() => remove.mutate(undefined, { onSuccess: onDeleted })}
-        />
-      </Group>
-      <Settings key={group.changed} zone={zone} group={group} etag={data.etag} />
-      <Members zone={zone} group={group} />
+      <Switches
+        suspended={group.suspended}
+        disconnected={group.disconnected}
+        suspends
+        connects
+        change={change}
+        onReload={() => void refetch()}
+        removal={{
+          title: `Delete the session group ${group.name}?`,
+          about: "Its registrations are deleted with it. A group with members cannot be deleted; remove them from it first.",
+          removal: remove,
+          onConfirm: () => remove.mutate(undefined, { onSuccess: onDeleted }),
+        }}
+      />
+      <Members zone={zone} group={group} onOpen={onOpen} />
+      {registrations(group)}
+      <Undisturbed found={data} reload={refetch}>
+        {(found, renew) => <Settings zone={zone} found={found} onReload={renew} />}
+      </Undisturbed>
     </Stack>
   );
 }
@@ -67,6 +66,7 @@ function About({ group: one }: { group: SessionGroup }) {
         ["Name", one.name],
         ["Client", one.client],
         ["State", <SessionState key="state" suspended={one.suspended} disconnected={one.disconnected} />],
+        ["Delivery", deliveryText(one)],
         ["Members", whole(one.sessions)],
         ["Registrations", whole(one.registrations)],
         ["Created", <Moment key="created" at={one.created_at} />],
@@ -75,21 +75,21 @@ function About({ group: one }: { group: SessionGroup }) {
   );
 }
 
-function Settings({ zone, group, etag }: { zone: string; group: SessionGroup; etag: string | undefined }) {
+function Settings({ zone, found: { value: group, etag }, onReload }: { zone: string; found: Loaded<SessionGroup>; onReload: () => void }) {
   const change = useChangeSessionGroup(zone, group.id, etag);
-  const [delivery, setDelivery] = useState({ quality: group.quality, order: group.order, window: group.window as number | string });
+  const [delivery, setDelivery] = useState(() => deliveryOf(group));
   return (
     <section>
       <Title order={2} mb="xs">
-        Delivery to all members
+        Settings of delivery to all members
       </Title>
       <Form
-        fields={["quality", "order", "window"]}
+        fields={DELIVERY_FIELDS}
         error={change.error}
         busy={change.isPending}
         action="Save"
-        ready
-        onSubmit={() => change.mutate({ ...delivery, window: Number(delivery.window) })}
+        onSubmit={() => change.mutate(deliveryFields(delivery), { onSuccess: onReload })}
+        onReload={onReload}
       >
         <DeliveryInputs values={delivery} error={change.error} onChange={setDelivery} />
       </Form>
@@ -97,7 +97,7 @@ function Settings({ zone, group, etag }: { zone: string; group: SessionGroup; et
   );
 }
 
-function Members({ zone, group }: { zone: string; group: SessionGroup }) {
+function Members({ zone, group, onOpen }: { zone: string; group: SessionGroup; onOpen: (session: number) => void }) {
   return (
     <section>
       <Title order={2} mb="xs">
@@ -109,13 +109,13 @@ function Members({ zone, group }: { zone: string; group: SessionGroup }) {
         columns={[
           { title: "Session", cell: ({ name }) => name },
           { title: "Client", cell: ({ client }) => client },
-          {
-            title: "State",
-            cell: ({ suspended, delivery }) => <SessionState suspended={suspended} disconnected={delivery?.disconnected === true} />,
-          },
+          { title: "State", cell: (session) => <StateOf session={session} /> },
+          { title: "Lag", cell: ({ lag }) => (lag === null ? "–" : whole(lag)), right: true },
         ]}
         keyOf={({ id }) => String(id)}
-        minWidth={360}
+        nameOf={({ name }) => `Member ${name}`}
+        onOpen={({ id }) => onOpen(id)}
+        minWidth={420}
         empty={<Empty title="No members" about="Choose this group in the settings of a consumer session." />}
       />
     </section>

@@ -27,14 +27,19 @@ export function SuppliesInput({ value, error, onChange }: Props) {
 
 export function suppliesOf(text: string): SuppliedType[] {
   const lines = text.split("\n").map((line) => line.trim());
-  return lines
-    .filter((line) => line !== "")
-    .map((line) => {
-      const at = line.indexOf("::");
-      return at < 0 ? { domain: "", type: line } : { domain: line.slice(0, at), type: line.slice(at + 2) };
-    });
+  return lines.filter((line) => line !== "").map(typeOf);
 }
 
 export function suppliesText(supplies: readonly SuppliedType[]): string {
-  return supplies.map(({ domain, type }) => `${domain}::${type}`).join("\n");
+  return supplies.map(textOfType).join("\n");
+}
+
+/** Parse `domain::type`. */
+export function typeOf(text: string): SuppliedType {
+  const at = text.indexOf("::");
+  return at < 0 ? { domain: "", type: text } : { domain: text.slice(0, at), type: text.slice(at + 2) };
+}
+
+export function textOfType({ domain = "", type }: { domain?: string; type: string }): string {
+  return domain === "" ? type : `${domain}::${type}`;
 }

@@ -1,14 +1,17 @@
-import { queryOptions, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { queryOptions, useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query";
 
 import { api, done, ifMatch, loaded } from "../../api/client";
 import { PAGING } from "../../api/pages";
 import type { components } from "../../api/schema";
+import { whole } from "../../parts/text";
 
 export type Session = components["schemas"]["Session"];
 export type SessionGroup = components["schemas"]["SessionGroup"];
 export type SessionKind = Session["kind"];
 export type Quality = SessionGroup["quality"];
 export type Order = SessionGroup["order"];
+export type Position = components["schemas"]["SessionPosition"];
+export type Options = components["schemas"]["OrderOptions"];
 export type SuppliedType = components["schemas"]["SuppliedType"];
 export type NewSession = components["schemas"]["NewSession"] & { client: string };
 export type SessionChange = components["schemas"]["PatchedSessionChange"];
@@ -18,6 +21,10 @@ export type SessionGroupChange = components["schemas"]["PatchedSessionGroupChang
 export const KINDS: readonly SessionKind[] = ["admin", "supplier", "consumer"];
 export const QUALITIES: readonly Quality[] = ["reliable", "best_effort"];
 export const ORDERS: readonly Order[] = ["none", "fifo", "priority", "validity", "supplier", "type", "timestamp", "causal"];
+
+export const isQuality = (text: string | null): text is Quality => QUALITIES.some((one) => one === text);
+export const isOrder = (text: string | null): text is Order => ORDERS.some((one) => one === text);
+
 const KIND = "sessions";
 const REFRESH_MS = 5_000;
 
@@ -39,18 +46,24 @@ export function useSessions(zone: string, filter: SessionFilter) {
 export function useSessionGroups(zone: string, client: string | undefined) {
   return useInfiniteQuery({
     queryKey: [KIND, zone, "groups", client],
+    refetchInterval: REFRESH_MS,
     queryFn: ({ pageParam }) => done(api.GET("/v1/session-groups", { params: { query: { zone, client, after: pageParam, limit: 100 } } })),
     ...PAGING,
   });
 }
 
-/** Query the names of the zone's session groups, at most the first thousand. */
-export function useSessionGroupNames(zone: string) {
-  return useQuery({
-    queryKey: [KIND, zone, "groupNames"],
-    queryFn: async () =>
-      (await done(api.GET("/v1/session-groups", { params: { query: { zone, limit: 1000 } } }))).items.map(({ name }) => name),
-    staleTime: 5_000,
+/** The positions of a session by stream. */
+export function usePositions(zone: string, id: number) {
+  return useInfiniteQuery({
+    queryKey: [KIND, zone, "positions", id],
+    queryFn: ({ pageParam }) =>
+      done(
+        api.GET("/v1/sessions/{session}/positions", {
+          params: { path: { session: String(id) }, query: { zone, after: pageParam, limit: 100 } },
+        }),
+      ),
+    refetchInterval: REFRESH_MS,
+    ...PAGING,
   });
 }
 
@@ -58,6 +71,7 @@ export function oneSession(zone: string, id: number) {
   return queryOptions({
     queryKey: [KIND, zone, "one", id],
     queryFn: () => loaded(api.GET("/v1/sessions/{session}", { params: at(zone, id) })),
+    refetchInterval: REFRESH_MS,
   });
 }
 
@@ -65,6 +79,7 @@ export function oneSessionGroup(zone: string, id: number) {
   return queryOptions({
     queryKey: [KIND, zone, "group", id],
     queryFn: () => loaded(api.GET("/v1/session-groups/{session_group}", { params: ofGroup(zone, id) })),
+    refetchInterval: REFRESH_MS,
   });
 }
 
@@ -114,4 +129,14 @@ function useWrite<Body, Answer>(zone: string, mutationFn: (body: Body) => Promis
       for (const kind of [KIND, "registrations", "registration-groups"]) void queries.invalidateQueries({ queryKey: [kind, zone] });
     },
   });
+}
+
+/** The settings of delivery in a few words. */
+export function deliveryText({ quality, order, window }: Pick<SessionGroup, "quality" | "order" | "window">): string {
+  const credits = quality === "reliable" ? `, window ${whole(window)}` : "";
+  return `${qualityText(quality)}, ${order}${credits}`;
+}
+
+export function qualityText(quality: Quality): string {
+  return quality === "best_effort" ? "best effort" : quality;
 }

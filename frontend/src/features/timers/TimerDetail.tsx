@@ -5,6 +5,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Facts } from "../../parts/Facts";
 import { Json } from "../../parts/Json";
 import { Loading } from "../../parts/Loading";
+import { May } from "../../parts/May";
 import { Moment } from "../../parts/Moment";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { Removal } from "../../parts/Removal";
@@ -45,7 +46,8 @@ export function TimerDetail({ zone, id, onDeleted }: Props) {
         </section>
       )}
       {data.event !== null && <Json value={data.event} label="event" />}
-      <Group>
+      <May>
+        <Group gap="xs">
         <Button
           variant="default"
           loading={suspend.isPending}
@@ -60,7 +62,8 @@ export function TimerDetail({ zone, id, onDeleted }: Props) {
           removal={remove}
           onConfirm={() => remove.mutate(undefined, { onSuccess: onDeleted })}
         />
-      </Group>
+        </Group>
+      </May>
     </Stack>
   );
 }

@@ -10,6 +10,7 @@ from websockets.exceptions import InvalidStatus
 
 from tests.acceptance.eventhub.access.test_access import EFFECTIVE_S, MEASURED_S, closed
 from tests.acceptance.wire import EVENT, session
+from tests.busy import stretched
 from tests.live import LiveHub, LiveZone
 
 LOOKED_AT_S = 0.25  # how often the keeper looks
@@ -92,7 +93,7 @@ async def test_an_operators_token_ends_with_the_login(
         await reader.listen("orders")
         ending = asyncio.create_task(closed(reader))
         await asyncio.to_thread(end, hub, login)
-        async with asyncio.timeout(EFFECTIVE_S + LOOKED_AT_S + MEASURED_S):
+        async with asyncio.timeout(stretched(EFFECTIVE_S + LOOKED_AT_S + MEASURED_S)):
             assert await ending == (4401, "invalid_credentials")
     with pytest.raises(InvalidStatus) as caught:
         async with session(hub, token):
@@ -108,5 +109,5 @@ async def test_an_operators_socket_stays_while_the_login_lives(
     token = token_of(hub, login, zone, lifetime_s=3)
     async with session(hub, token) as reader:
         await reader.listen("orders")
-        async with asyncio.timeout(3 + LOOKED_AT_S + MEASURED_S):
+        async with asyncio.timeout(3 + stretched(LOOKED_AT_S + MEASURED_S)):
             assert await closed(reader) == (4401, "token_expired")

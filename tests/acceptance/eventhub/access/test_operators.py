@@ -11,6 +11,7 @@ from websockets.exceptions import InvalidStatus
 from tests.acceptance.eventhub.access.test_access import EFFECTIVE_S, MEASURED_S, closed
 from tests.acceptance.operators import PASSWORD, OperatorLogin, create, log_in, logged_in, login_of
 from tests.acceptance.wire import session
+from tests.busy import stretched
 from tests.live import OPERATOR, LiveHub, LiveZone
 
 NEW = "sesame-" + secrets.token_urlsafe(9)
@@ -144,7 +145,7 @@ async def test_a_session_and_a_socket_end_with_the_right(
         ending = asyncio.create_task(closed(reader))
         assert await asyncio.to_thread(end, hub, login.name) == 200
         assert (await asyncio.to_thread(login.call, "GET", "/v1/streams")).status == 401
-        async with asyncio.timeout(EFFECTIVE_S + MEASURED_S):
+        async with asyncio.timeout(stretched(EFFECTIVE_S + MEASURED_S)):
             assert await ending == (4401, "invalid_credentials")
     with pytest.raises(InvalidStatus) as caught:
         async with session(hub, token):

@@ -23,6 +23,7 @@ REFUSED = {
     "POST /v1/streams/<stream>/match-index": "nothing_to_index",
     "GET /v1/jobs/backtest/runs/<run>/files/x.csv": "not_found",
     "POST /v1/jobs/retention/runs/<run>/apply": "unknown_run",
+    "POST /v1/jobs/backtest/runs/<run>/cancel": "run_over",  # if it was quick
     "POST /v1/zones": "conflict",
     "POST /v1/operators": "conflict",
     "POST /v1/deliveries/<delivery>/skip": "delivery_state",

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from delivery.listening.route_table import LISTEN_ROUTES
+from delivery.sessions.pull_operations import PULL_ROUTES
 from eventhub.base import limits
 from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
@@ -71,7 +72,14 @@ OPEN = {
 TAKES_BODY = ("POST", "PUT", "PATCH")
 DELETE_STREAM = "DELETE /v1/streams/{stream}"
 PUT_STATE = "PUT /v1/streams/{stream}/state/{key}"  # its body is an event
-_ROUTES = (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *EXPLAIN_ROUTES)
+_ROUTES = (
+    *HTTP_ROUTES,
+    *BULK_ROUTES,
+    *INTEREST_ROUTES,
+    *LISTEN_ROUTES,
+    *PULL_ROUTES,
+    *EXPLAIN_ROUTES,
+)
 HOT = {f"{route.method} {route.path}" for route in _ROUTES}
 MANAGED = sorted(
     route for route in routes() - HOT if " /v1/" in route and route not in (EMIT, "GET /v1/ws")

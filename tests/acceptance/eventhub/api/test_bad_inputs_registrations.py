@@ -90,7 +90,7 @@ NEW = (
     register("65 pairs", "400 field_too_long", "attributes",
              attributes={str(n): n for n in range(65)}),
     register("body", "400 body_not_filterable", "body", body={"a": 1}),
-    register("unknown field", "400 unknown_field", "session", session="x"),
+    register("unknown field", "400 unknown_field", "colour", colour="red"),
     *(register(f"endpoint {value!r}", "400 invalid_field", "endpoint", endpoint=value)
       for value in (0, -1, 1.5, "1", True, [], (1 << 64) - 1)),
     register("no such endpoint", "404 unknown_endpoint", "endpoint", endpoint=10**15),

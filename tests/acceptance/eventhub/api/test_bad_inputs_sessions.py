@@ -9,6 +9,7 @@ from tests.acceptance.bad_inputs import EMIT, EVENT, Bad, World
 pytestmark = pytest.mark.usefixtures("untouched")
 SESSIONS, GROUPS = "/v1/sessions", "/v1/session-groups"
 SESSION, GROUP = f"{SESSIONS}/{{session}}", f"{GROUPS}/{{session_group}}"
+PULL = f"{SESSIONS}/{{name}}/pull"
 REGISTRATIONS = "/v1/registrations"
 HEADER = "EventHub-Session"
 EVENTS = "/v1/streams/orders/events"
@@ -38,13 +39,42 @@ def register(case: str, outcome: str, at: str, /, **fields: Any) -> Bad:
     return bad(case, f"POST {REGISTRATIONS}", REGISTRATIONS, outcome, at, body=body)
 
 
+def pull(name: str, outcome: str, at: str = "", /, *, session: str = "session", **more: Any) -> Bad:
+    """Return a pull that is refused; `body` has its fields."""
+    body = more.pop("body", {})
+    return bad(name, f"POST {PULL}", f"{SESSIONS}/{session}/pull", outcome, at, body=body, **more)
+
+
 def through(session: str, route: str, path: str, outcome: str, at: str, **more: Any) -> Bad:
     headers = {HEADER: session}
     return bad(f"through {session}", route, path, outcome, at, headers=headers, **more)
 
 
 TYPE = {"domain": "shop", "type": "order.placed"}
+ORDERS = {"stream": "orders", "sequences": [1]}
 CASES = (
+    pull("no key", "401 unauthenticated", key=""),
+    pull("wrong key", "401 invalid_credentials", key="wrong"),
+    pull("no session", "404 unknown_session", "session", session="nowhere"),
+    pull("another client's", "404 unknown_session", "session", session="theirsession"),
+    pull("a supplier's", "403 wrong_session_kind", "session", session="supplier"),
+    pull("no name", "400 invalid_name", "session", session="a%20b"),
+    pull("a list", "400 invalid_field", body=[]),
+    pull("no JSON", "400 malformed_json", body=b"{"),
+    pull("text", "415 unsupported_media_type", headers={"Content-Type": "text/plain"}),
+    pull("pictures", "406 not_acceptable", "accept", headers={"Accept": "image/png"}),
+    pull("a field", "400 unknown_field", "colour", body={"colour": "red"}),
+    *(pull(f"{name} {value!r}", "400 invalid_field", name, body={name: value})
+      for name, value in (("max", -1), ("max", 1_001), ("max", "9"), ("wait_s", 61), ("wait_s", -1),
+                          ("visibility_s", 0), ("visibility_s", 43_201), ("acknowledgements", {}))),
+    pull("acknowledges nothing", "400 missing_field", "acknowledgements.0.sequence",
+         body={"acknowledgements": [{"stream": "orders"}]}),
+    pull("acknowledges in no stream", "400 missing_field", "acknowledgements.0.stream",
+         body={"acknowledgements": [{"sequence": 1}]}),
+    pull("visible for no time", "400 missing_field", "visibility.0.visibility_s",
+         body={"visibility": [ORDERS]}),
+    pull("visible too long", "400 invalid_field", "visibility.0.visibility_s",
+         body={"visibility": [{**ORDERS, "visibility_s": 43_201}]}),
     create("no name", "400 missing_field", "name", name=""),
     create("name no name", "400 invalid_name", "name", name="a b"),
     create("no kind", "400 missing_field", "kind", kind=""),
@@ -88,6 +118,11 @@ CASES = (
       for query, outcome in (("kind=x", "400 invalid_field"), ("name=a%20b", "400 invalid_name"),
                              ("group=a%20b", "400 invalid_name"), ("limit=0", "400 invalid_field"),
                              ("client=nobody", "404 not_found"), ("x=1", "400 unknown_field"))),
+    *(bad(f"positions of {number}", f"GET {SESSION}/positions", f"{SESSIONS}/{number}/positions",
+          "404 unknown_session", "session", key=key)
+      for number, key in (("0", "admin"), ("x", "admin"), ("<theirsession>", "listener"))),
+    bad("positions by client", f"GET {SESSION}/positions",
+        f"{SESSIONS}/<session>/positions?client=a", "400 unknown_field", "client"),
     group("no name", "400 missing_field", "name"),
     group("taken", "409 session_group_exists", "name", name="team"),
     group("taken by another client", "409 session_group_exists", "name", name="theirs"),

@@ -312,7 +312,7 @@ async def test_one_listen_too_many(world: World) -> None:
     async with socket(world) as opened:
         for number in range(limits.LISTENERS_PER_SOCKET_MAX + 1):
             await send(opened, {**LISTEN, "listener": f"n{number}"})
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             answers = [await receive(opened) for _ in range(limits.LISTENERS_PER_SOCKET_MAX + 1)]
         assert [answer["op"] for answer in answers[:-1]] == ["listening"] * (len(answers) - 1)
         assert (answers[-1]["op"], answers[-1]["code"]) == ("error", "too_many_requests")

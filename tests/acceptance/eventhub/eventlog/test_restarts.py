@@ -22,7 +22,7 @@ from tests.acceptance.whole_hub import WholeHub
 from tests.acceptance.wire import EVENT, numbered
 from tests.integration.up_process import HOME, manage
 
-AT_ONCE_S = 2.0  # far below the 20 s after which an empty long poll ends
+AT_ONCE_S = 10.0  # far below the 20 s after which an empty long poll ends
 APP = {"domain": "ops", "type": "app.state"}
 each_kind = pytest.mark.parametrize(
     "transport",

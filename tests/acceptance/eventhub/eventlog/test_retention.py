@@ -10,6 +10,7 @@ import pytest
 
 from eventhub.base import limits
 from tests.acceptance.wire import EVENT, numbered, session
+from tests.busy import stretched
 from tests.live import Answer, LiveHub, LiveZone, live_hub
 
 PATIENCE_S = 60.0
@@ -108,8 +109,8 @@ def test_while_postgresql_has_no_space_emits_are_refused_at_once_and_reads_go_on
         refused += 1
         found = read_all(zone, "orders", url=small_hub.web[refused % 2].url)
         assert len(found) == 10
-    assert refused > 10
-    assert 0 <= time.time() - full_until_s < 1
+    assert refused > 1
+    assert 0 <= time.time() - full_until_s < stretched(1.0)
     wait_for(lambda: bool(announced(zone, "storage.disk_full")), "the warning")
     [warning] = announced(zone, "storage.disk_full")
     assert (warning["level"], 1 < warning["duration_s"] <= 2.5) == ("warning", True), warning
@@ -137,7 +138,7 @@ def timed_emit(zone: LiveZone, *, web: int) -> Answer:
     """Emit one event, which must be answered within a second."""
     began_s = time.monotonic()
     answer = zone.emit("orders", numbered(11, 11), url=zone.hub.web[web].url)
-    assert time.monotonic() - began_s < 1
+    assert time.monotonic() - began_s < stretched(1.0)
     return answer
 
 

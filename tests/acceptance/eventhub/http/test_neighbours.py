@@ -21,6 +21,9 @@ from delivery.listening.pump import SocketPump, SocketServices, SocketWriter
 from delivery.listening.services import ListenerServices
 from delivery.listening.socket_emits import SocketEmits
 from delivery.sessions.delivery import SessionDelivery
+from delivery.sessions.pull_source import PullServices
+from delivery.sessions.pull_sources import PullSources
+from delivery.sessions.socket_sessions import SessionServices
 from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
@@ -141,7 +144,9 @@ async def test_a_transaction_has_events_of_every_client(hub: LiveHub, zone: Live
 def socket_services(services: ListenerServices) -> SocketServices:
     emit_services = EmitServices(services.log, services.authorizer, services.types)
     emits = Admission(Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT))
-    sessions = SessionDelivery(services.log.lookups, services)
+    delivery = SessionDelivery(services.log.lookups, services)
+    pulls = PullServices(services, delivery.matchers, services.log.lookups)
+    sessions = SessionServices(delivery, PullSources(pulls, delivery))
     return SocketServices(services, sessions, SocketEmits(emit_services, emits))
 
 

@@ -70,7 +70,7 @@ async def test_deliveries_do_not_wait_for_the_clock_to_come_back(
         world.sql(more.format("now() + interval '1000 s'"), 1_200, endpoints["asked"])
         world.open_circuit(endpoints["circuit open"], pause_s=8, until=SHIFTED)
         async with draining(world):
-            await until(lambda: world.count("delivered") == 200, 20)
+            await until(lambda: world.count("delivered") == 200)
         assert world.states(endpoints["asked"]) == ["pending"] * 40
     assert len(set(sink.ids())) == len(sink.posted) == 200
 

@@ -21,7 +21,7 @@ from tests.integration.eventlog_world import execute, log_database, payload
 
 pytestmark = pytest.mark.req("EMC-37")
 database = pytest.fixture(scope="module")(log_database)
-TIMEOUT_S = 10.0
+TIMEOUT_S = 60.0
 REDIS_URL = os.environ["REDIS_URL"]
 
 

@@ -26,7 +26,7 @@ from tests.integration.eventlog_world import (
 )
 
 database = pytest.fixture(scope="module")(log_database)
-TIMEOUT_S = 10.0
+TIMEOUT_S = 60.0
 LISTENING = """
     SELECT FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = 'eventhub listen'

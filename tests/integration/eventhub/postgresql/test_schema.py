@@ -15,7 +15,7 @@ from psycopg.conninfo import make_conninfo
 
 from eventhub.base.version import VERSION
 from eventhub.postgresql import schema
-from eventhub.postgresql.schema import MigrationForm as Form
+from eventhub.postgresql.migration_forms import MigrationForm as Form
 from eventhub.postgresql.schema import MigrationName, OtherSchema
 from eventhub.postgresql.schema import SchemaState as State
 from tests.databases import migrate, migrated_database, new_database
@@ -242,6 +242,18 @@ def test_digest_is_of_the_statements_not_of_their_layout(
         (app / "migrations" / "0001_delivery.py").write_text(code)
         found.append(schema.migrations(app.parent)[MigrationName("delivery", "0001_delivery")])
     assert (found[0] == found[1]) is same
+
+
+@pytest.mark.parametrize(("line", "same"), [("# a comment", True), ("CHANGED = 1", False)])
+def test_a_migration_changed_after_its_form_was_stored_is_read_again(
+    tmp_path: Path, line: str, same: bool
+) -> None:
+    name = MigrationName("access", "0001_initial")
+    folder = tmp_path / "eventhub" / "access" / "migrations"
+    folder.mkdir(parents=True)
+    source = schema.HOME / "eventhub" / "access" / "migrations" / "0001_initial.py"
+    (folder / source.name).write_text(f"{source.read_text()}\n{line}\n")
+    assert (schema.migrations(tmp_path)[name] == schema.migrations()[name]) is same
 
 
 @pytest.mark.parametrize("words", ["-P prefork", "--pool=prefork", "-P solo", "-c 2"])

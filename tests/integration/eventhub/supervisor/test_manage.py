@@ -22,7 +22,7 @@ def test_a_command_without_database_url_names_the_setting(command: str) -> None:
         env=env,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=100,
     )
     assert done.returncode == 1
     assert "DATABASE_URL is not set" in done.stderr
@@ -38,7 +38,7 @@ def test_the_archive_of_a_hub_must_be_set(action: str) -> None:
         env=env,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=100,
     )
     assert done.returncode == 1
     assert "export EVENTHUB_ARCHIVE_URL=" in done.stderr

@@ -237,3 +237,29 @@ def test_a_client_holds_no_more_than_its_share_of_the_bytes() -> None:
     assert slots.grant({**clients, 4: 4}) == {}
     slots.release(1, most * 7 // 10)
     assert slots.grant(clients).keys() == {1, 2, 3}
+
+
+def test_claims_leave_bytes_for_clients_that_hold_none() -> None:
+    """Two clients with large events and slow receivers held all bytes, and a third got nothing."""
+    slots, clients = CallbackSlots(ManualClock()), {1: 1, 2: 2, 3: 3}
+    for endpoint in (1, 2):
+        for _ in range(100):
+            if endpoint not in slots.grant({endpoint: clients[endpoint]}):
+                break
+            slots.hold(endpoint, slots.bytes_per_claim)
+            slots.end_request(endpoint, slots.start_request(endpoint), "delivered")
+        assert endpoint not in slots.grant(clients)
+    assert slots.grant(clients).keys() == {3}
+    assert slots.bytes_per_claim > limits.EVENT_BYTES_MAX
+
+
+def test_large_events_take_their_bytes_of_a_claim() -> None:
+    """Each claim took as many deliveries as there were slots, and gave most of them back."""
+    endpoints = range(1, 33)
+    slots = healthy(endpoints)
+    for endpoint in endpoints:
+        slots.hold(endpoint, 8 * limits.EVENT_BYTES_MAX, 8)
+        slots.release(endpoint, 8 * limits.EVENT_BYTES_MAX)
+    fitting = limits.CALLBACK_CLAIM_BYTES_MAX // limits.EVENT_BYTES_MAX
+    assert sum(slots.grant(dict.fromkeys(endpoints, 1)).values()) == fitting
+    assert slots.large_events([1, 2, 99]) == dict.fromkeys((1, 2), limits.EVENT_BYTES_MAX)

@@ -68,7 +68,7 @@ def test_nothing_is_allowed_by_default_and_actions_do_not_imply_each_other() -> 
 def test_no_pattern_is_slow() -> None:
     started = time.perf_counter()
     assert not matches("*a" * 100, "a" * 199 + "b")
-    assert time.perf_counter() - started < 0.1
+    assert time.perf_counter() - started < 5.0
 
 
 @pytest.mark.parametrize(

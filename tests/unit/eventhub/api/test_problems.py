@@ -31,6 +31,8 @@ from eventhub.base import errors
         (django.db.InterfaceError("closed"), "database_unavailable", 503),
         (psycopg.OperationalError("gone"), "database_unavailable", 503),
         (psycopg_pool.PoolTimeout("no connection"), "database_unavailable", 503),
+        (psycopg.errors.IdleInTransactionSessionTimeout("late"), "database_unavailable", 503),
+        (django.db.InternalError("late"), "internal", 500),
         (psycopg.DataError("NUL"), "bad_request", 400),
         (RuntimeError("a secret"), "internal", 500),
     ],
@@ -40,6 +42,12 @@ def test_every_exception_is_one_of_our_errors(error: Exception, code: str, statu
     assert (response.data["code"], response.status_code) == (code, status)
     assert response.content_type == "application/problem+json"
     assert "secret" not in str(response.data)
+
+
+def test_a_transaction_that_was_idle_too_long_is_no_fault_of_the_hub_within_django() -> None:
+    error = django.db.InternalError("late")
+    error.__cause__ = psycopg.errors.IdleInTransactionSessionTimeout("late")
+    assert as_error(error).status == 503
 
 
 def test_headers_belong_to_their_errors() -> None:

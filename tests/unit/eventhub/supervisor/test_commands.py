@@ -19,7 +19,7 @@ def manage(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=100,
     )
 
 

@@ -1,0 +1,60 @@
+"""The positions of sessions and their lag, and where a session is connected."""
+
+from tests.acceptance.consumers import acknowledge, connect, consumer, create_session, numbers
+from tests.acceptance.wire import EVENT, session
+from tests.live import LiveHub, LiveZone
+
+
+async def test_positions_and_lag_follow_the_acknowledgements(hub: LiveHub, zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    made = consumer(zone)
+    zone.emit("orders", [EVENT] * 5)
+    path = f"/v1/sessions/{made['id']}"
+    before = hub.call("GET", path, key=zone.admin).json
+    assert (before["lag"], before["connected_at"], before["connected_process"]) == (5, None, None)
+    async with session(hub, zone.admin) as reader:
+        await connect(reader)
+        assert await numbers(reader, 5) == [1, 2, 3, 4, 5]
+        await acknowledge(reader, 4, through=2)
+        [position] = hub.call("GET", f"{path}/positions", key=zone.admin).json["items"]
+        connected = hub.call("GET", path, key=zone.admin).json
+    stream = hub.call("GET", "/v1/streams/orders", key=zone.admin).json
+    cursor = {"segment": stream["segment"]["uuid"], "sequence": 2}
+    assert position.pop("saved_at") > connected["connected_at"]
+    assert position == {
+        "stream": "orders", "cursor": cursor, "acknowledged": [4], "last": 5, "lag": 3
+    }  # fmt: skip
+    assert connected["lag"] == 3
+    members = hub.operate("GET", "/v1/members").json["items"]
+    [node] = {one["node"] for one in members if one["pid"] == hub.web[0].pid}
+    assert connected["connected_process"] == f"{node} {hub.web[0].pid}"
+
+
+async def test_a_session_without_positions_has_no_lag(hub: LiveHub, zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    lossy = consumer(zone, "lossy", quality="best_effort")
+    admin = create_session(zone, "boss", kind="admin")
+    zone.emit("orders", EVENT)
+    listed = hub.call("GET", "/v1/sessions", key=zone.admin).json["items"]
+    assert {one["id"]: one["lag"] for one in listed} == {lossy["id"]: None, admin["id"]: None}
+    positions = hub.call("GET", f"/v1/sessions/{admin['id']}/positions", key=zone.admin).json
+    assert positions == {"items": [], "next": None}
+
+
+async def test_a_key_sees_positions_of_streams_that_it_may_listen_to(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    zone.create_stream("orders")
+    zone.create_stream("alarms")
+    wide, narrow = (
+        zone.key(*grants, client="shop") for grants in (["listen:*"], ["listen:alarms"])
+    )
+    made = create_session(zone, "s", key=wide)
+    zone.register({"streams": ["orders"], "session": "s"}, {"streams": ["alarms"], "session": "s"},
+                  key=wide)  # fmt: skip
+    path = f"/v1/sessions/{made['id']}/positions"
+    seen = [
+        [one["stream"] for one in hub.call("GET", path, key=key).json["items"]]
+        for key in (wide, narrow)
+    ]
+    assert seen == [["orders", "alarms"], ["alarms"]]

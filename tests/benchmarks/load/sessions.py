@@ -1,0 +1,380 @@
+"""Consumer sessions that wait, or whose events are timed, on the hub's websockets or, for
+comparison, as durable consumers of NATS JetStream. Plain.
+
+Session s takes the events of device s % devices and of kind s // devices, so an event is for one
+session. It has a number, by which its time is found.
+"""
+
+import asyncio
+import json
+import random
+import re
+import socket
+import time
+from array import array
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+
+from tests.benchmarks.load.http import (
+    HOST,
+    Connection,
+    RequestFailed,
+    cpu_time_s,
+    now_ns,
+    percentiles_ms,
+    request_head,
+)
+from tests.benchmarks.load.idle import settled
+from tests.benchmarks.load.jobs import SessionsJob, Target
+from tests.benchmarks.load.nats import NatsSide
+from tests.benchmarks.load.wire import CLOSE, PING, PONG, TEXT, frame, handshake
+
+KINDS = 5
+ACK_INTERVAL_S = 0.5
+CONNECT_S = 120.0
+DRAIN_S = 20.0
+OPENING_MAX = 20  # sockets that connect their sessions at once
+STALLED_BUFFER_BYTES = 4_096  # of sockets that stall: the kernel's smallest
+SAMPLES = 10  # of the server's memory
+_SESSION = re.compile(rb'"session":\s?"s(\d+)"')
+_SEQUENCE = re.compile(rb'"sequence":\s?(\d+)')
+_NUMBER = re.compile(rb'"n":\s?(\d+)')
+
+
+class Arrivals:
+    """The events that were due, and their arrival at each session."""
+
+    def __init__(self, job: SessionsJob) -> None:
+        self.job = job
+        self.first = time.time_ns() // 1_000_000  # number of the first event of this run
+        self.due: list[int] = []  # nanoseconds, by the number of the event
+        self.took = array("q")
+        self.received: set[tuple[int, int]] = set()  # session, event
+        self.doubled = 0
+        self.expected = 0  # frames at sessions that read
+        self.warm = 0  # the number of the first event that is timed
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def stalled(self, session: int) -> bool:
+        """Return whether the session is on a socket that is not read."""
+        every = self.job.stalled
+        return bool(every) and session // self.job.per_socket % every == 0
+
+    def receive(self, session: int, number: int) -> None:
+        """Record an arrival."""
+        number -= self.first
+        if number < 0:
+            return  # of a run before: it was not acknowledged
+        if (session, number) in self.received:
+            self.doubled += 1
+            return
+        self.received.add((session, number))
+        if number >= self.warm:
+            self.took.append(now_ns() - self.due[number])
+
+    def next_events(self, count: int, due_ns: int) -> list[tuple[int, int, int]]:
+        """Return new events: number, device, kind; each is due at this time."""
+        job, found = self.job, []
+        for number in range(len(self.due), len(self.due) + count):
+            dice = random.Random(number)
+            device, kind = dice.randrange(job.devices), dice.randrange(KINDS)
+            self.expected += not self.stalled(device + kind * job.devices)
+            self.due.append(due_ns)
+            found.append((self.first + number, device, kind))
+        return found
+
+    def fail(self, error: BaseException) -> None:
+        if not self.failed.done():
+            self.failed.set_exception(error)
+
+
+class SessionSocket(asyncio.Protocol):
+    """One websocket with its sessions, which are connected one after the other."""
+
+    def __init__(self, target: Target, sessions: range, arrivals: Arrivals, stream: str) -> None:
+        self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.transport: asyncio.Transport
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.sessions = sessions
+        self._stalls = arrivals.stalled(sessions[0])
+        self._target = target
+        self._arrivals = arrivals
+        self._stream = stream
+        self._connected = 0
+        self._upgraded = False
+        self._data = b""
+        self._unacknowledged: dict[int, int] = {}  # the last sequence, by session
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport  # type: ignore[assignment]
+        self.transport.write(handshake(self._target))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self.lost.done():
+            self.lost.set_result(None)
+        if not self._stalls:
+            self._fail(RequestFailed(f"socket lost: {error!r}"))
+
+    def acknowledge(self) -> None:
+        """Acknowledge what was received, for each session up to its last event."""
+        if self._unacknowledged:
+            found, self._unacknowledged = self._unacknowledged, {}
+            self.transport.write(
+                b"".join(
+                    self._frame(op="ack", session=f"s{one}", stream=self._stream, sequence=last)
+                    for one, last in found.items()
+                )
+            )
+
+    def data_received(self, data: bytes) -> None:
+        data = self._data + data if self._data else data
+        at = 0
+        if not self._upgraded:
+            at = data.find(b"\r\n\r\n") + 4
+            if at < 4:
+                self._data = data
+                return
+            if not data.startswith(b"HTTP/1.1 101"):
+                self._fail(RequestFailed(data[:400].decode("latin-1")))
+                return
+            self._upgraded = True
+            self.transport.write(
+                b"".join(self._frame(op="connect", session=f"s{one}") for one in self.sessions)
+            )
+        self._data = data[self._take(data, at) :]
+
+    def _take(self, data: bytes, at: int) -> int:
+        """Take the complete frames from an offset on; return where the rest begins."""
+        size = len(data)
+        while size - at >= 4:
+            length, begin = data[at + 1], at + 2
+            if length == 126:
+                length, begin = data[at + 2] << 8 | data[at + 3], at + 4
+            elif length == 127:
+                begin = at + 10
+                length = int.from_bytes(data[at + 2 : begin]) if size >= begin else size
+            if begin + length > size:
+                break
+            self._message(data[at] & 0xF, data[begin : begin + length])
+            at = begin + length
+        return at
+
+    def _message(self, opcode: int, payload: bytes) -> None:
+        if payload.startswith(b'{"op":"event"'):
+            session, sequence, number = (
+                int(pattern.search(payload)[1])  # type: ignore[index]
+                for pattern in (_SESSION, _SEQUENCE, _NUMBER)
+            )
+            self._unacknowledged[session] = sequence
+            self._arrivals.receive(session, number)
+        elif opcode == PING:
+            self.transport.write(frame(PONG, payload))
+        elif payload.startswith(b'{"op":"connected"'):
+            self._connected += 1
+            if self._connected == len(self.sessions) and not self.ready.done():
+                self.ready.set_result(None)
+                if self._stalls:
+                    self.transport.pause_reading()
+        elif self._stalls:
+            pass  # the hub closes a socket that is not read; it is opened again
+        elif opcode == CLOSE or b'"op":"error"' in payload or b'"op":"disconnected"' in payload:
+            self._fail(RequestFailed(payload[:400].decode("utf-8", "replace")))
+
+    def _frame(self, **fields: Any) -> bytes:
+        return frame(TEXT, json.dumps(fields).encode())
+
+    def _fail(self, error: Exception) -> None:
+        if not self.ready.done():
+            self.ready.set_exception(error)
+        self._arrivals.fail(error)
+
+
+class HubSide:
+    """The hub: its sockets with sessions, and a producer."""
+
+    def __init__(self, arrivals: Arrivals) -> None:
+        self._arrivals = arrivals
+        self._job = arrivals.job
+        self._producers: list[Connection] = []
+        self._waiting: list[bytes] = []
+        self._stalling: list[asyncio.Task[None]] = []
+        self.sockets: list[SessionSocket] = []
+
+    async def open(self, sessions: range) -> None:
+        """Connect so many more sessions, those on one socket in turn."""
+        opening: list[asyncio.Future[None]] = []
+        for part in _parts(sessions, self._job.per_socket):
+            opening.append((await self._socket(part)).ready)
+            if len(opening) == OPENING_MAX:
+                await asyncio.wait_for(asyncio.gather(*opening), CONNECT_S)
+                opening = []
+        await asyncio.wait_for(asyncio.gather(*opening), CONNECT_S)
+
+    async def start(self) -> None:
+        """Connect the producers."""
+        stalled = [one for one in self.sockets if self._arrivals.stalled(one.sessions[0])]
+        self._stalling = [asyncio.create_task(self._stall(one)) for one in stalled]
+        for _ in range(self._job.producers):
+            _, one = await asyncio.get_running_loop().create_connection(
+                lambda: Connection(self._answered, self._arrivals.fail), HOST, self._job.target.port
+            )
+            self._producers.append(one)
+
+    def post(self, events: list[tuple[int, int, int]]) -> None:
+        """Emit events in one request."""
+        bodies = [event_body(number, device, kind) for number, device, kind in events]
+        body = b"[" + b",".join(bodies) + b"]"
+        self._waiting.append(request_head(self._job.target, len(body)) + body)
+        self._send()
+
+    def acknowledge(self) -> None:
+        for each in self.sockets:
+            each.acknowledge()
+
+    async def _socket(self, part: range) -> SessionSocket:
+        key = self._job.keys[part[0] // self._job.per_client]
+        headers = {**self._job.target.headers, "authorization": f"Bearer {key}"}
+        target = self._job.target._replace(headers=headers)
+        made = SessionSocket(target, part, self._arrivals, self._job.stream)
+        plain = socket.socket()
+        if self._arrivals.stalled(part[0]):
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, STALLED_BUFFER_BYTES)
+        plain.connect((HOST, target.port))
+        plain.setblocking(False)
+        await asyncio.get_running_loop().create_connection(lambda: made, sock=plain)
+        self.sockets.append(made)
+        return made
+
+    async def _stall(self, stalled: SessionSocket) -> None:
+        """Open a socket that stalls again when the hub has closed it."""
+        while True:
+            await stalled.lost
+            self.sockets.remove(stalled)
+            stalled = await self._socket(stalled.sessions)
+
+    def _send(self) -> None:
+        """Send what waits; each producer in turn, because the hub closes silent connections."""
+        for _ in range(len(self._producers)):
+            producer = self._producers.pop(0)
+            self._producers.append(producer)
+            if producer.idle and self._waiting:
+                producer.send(self._waiting.pop(0))
+                break
+
+    def _answered(self, _: Connection) -> None:
+        self._send()
+
+
+def event_body(number: int, device: int, kind: int) -> bytes:
+    """Return an event of about 300 bytes."""
+    attributes = {"n": number, "device": device, "kind": kind}
+    event = {"domain": "fleet", "type": "reading", "attributes": attributes}
+    return json.dumps({**event, "body": {"text": "x" * 190}}, separators=(",", ":")).encode()
+
+
+def _parts(sessions: range, size: int) -> Iterator[range]:
+    for at in range(sessions.start, sessions.stop, size):
+        yield range(at, min(at + size, sessions.stop))
+
+
+async def run(job: SessionsJob) -> dict[str, float]:
+    """Return the server's memory for each session, if no rate is given; else the latency of each
+    event from when it was due, and how the server's memory grew meanwhile.
+    """
+    arrivals = Arrivals(job)
+    side: Any = NatsSide(arrivals, event_body) if job.nats else HubSide(arrivals)
+    return await (_timed(side, arrivals) if job.rate else _idle(side, arrivals))
+
+
+async def _idle(side: Any, arrivals: Arrivals) -> dict[str, float]:
+    job, server = arrivals.job, psutil.Process(arrivals.job.pid)
+    few = min(job.sessions // 10, job.per_client)
+    few -= few % job.per_socket
+    await side.open(range(few))
+    await settled(server)
+    before = server.memory_full_info().uss
+    began_ns = now_ns()
+    await side.open(range(few, job.sessions))
+    connected_s = (now_ns() - began_ns) / 1e9
+    await settled(server)
+    after = server.memory_full_info().uss
+    cpu_s, began_ns = _cpu_s(server), now_ns()
+    await asyncio.wait({arrivals.failed}, timeout=job.seconds)
+    passed_s = (now_ns() - began_ns) / 1e9
+    _raise(arrivals)
+    more = job.sessions - few
+    return {
+        "kb_each": (after - before) / 1_000 / more,
+        "uss_mb": after / 1e6,
+        "connected_per_s": more / connected_s,
+        "idle_cores": (_cpu_s(server) - cpu_s) / passed_s,
+        "growth_mb": (server.memory_full_info().uss - after) / 1e6,
+        "all": job.sessions,
+    }
+
+
+async def _timed(side: Any, arrivals: Arrivals) -> dict[str, float]:
+    job, server = arrivals.job, psutil.Process(arrivals.job.pid)
+    await side.open(range(job.sessions))
+    await side.start()
+    acknowledging = asyncio.create_task(_acknowledging(side))
+    await _paced(side, arrivals, job.warmup_s)
+    arrivals.warm = len(arrivals.due)
+    cpu_s, used_s, began_ns = cpu_time_s(), _cpu_s(server), now_ns()
+    memory = [server.memory_full_info().uss]
+    for _ in range(SAMPLES):
+        await _paced(side, arrivals, job.seconds / SAMPLES)
+        memory.append(server.memory_full_info().uss)
+    passed_s = (now_ns() - began_ns) / 1e9
+    figures = {
+        "server_cores": (_cpu_s(server) - used_s) / passed_s,
+        "load_cpu": (cpu_time_s() - cpu_s) / passed_s,
+    }
+    frames = len(arrivals.took)
+    until_ns = now_ns() + int(DRAIN_S * 1e9)
+    while len(arrivals.received) < arrivals.expected and now_ns() < until_ns:
+        await asyncio.sleep(0.02)
+        _raise(arrivals)
+    acknowledging.cancel()
+    return {
+        **percentiles_ms(arrivals.took),
+        **figures,
+        "events_per_s": (len(arrivals.due) - arrivals.warm) / passed_s,
+        "frames_per_s": frames / passed_s,
+        "lost_frames": arrivals.expected - len(arrivals.received),
+        "doubled": arrivals.doubled,
+        "uss_mb": memory[-1] / 1e6,
+        "growth_mb": (memory[-1] - memory[len(memory) // 2]) / 1e6,
+        "all": len(arrivals.received),
+    }
+
+
+async def _paced(side: Any, arrivals: Arrivals, seconds: float) -> None:
+    """Emit events at the rate of the job for so long."""
+    job = arrivals.job
+    due_ns, step_ns = now_ns(), int(job.batch / job.rate * 1e9)
+    end_ns = due_ns + int(seconds * 1e9)
+    while due_ns < end_ns:
+        while due_ns <= now_ns():
+            side.post(arrivals.next_events(job.batch, due_ns))
+            due_ns += step_ns
+        await asyncio.sleep(max((due_ns - now_ns()) / 1e9, 0))
+        _raise(arrivals)
+
+
+async def _acknowledging(side: Any) -> None:
+    while True:
+        await asyncio.sleep(ACK_INTERVAL_S)
+        side.acknowledge()
+
+
+def _cpu_s(server: psutil.Process) -> float:
+    used = server.cpu_times()
+    return float(used.user + used.system)
+
+
+def _raise(arrivals: Arrivals) -> None:
+    if arrivals.failed.done():
+        arrivals.failed.result()

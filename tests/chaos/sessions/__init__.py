@@ -1,0 +1,1 @@
+"""Consumer sessions with every order while web processes are killed."""
