@@ -928,3 +928,19 @@ AUDIT_TASKS_PER_CORE = 32  # that read segments: some 16 s of work each at 20,00
 MIGRATE_LOCK_MS_MAX = 100  # for a table's lock, while others wait behind it
 MIGRATE_PAUSE_S = (0.1, 1.0)  # between two attempts to get it
 MIGRATE_S_MAX = 300.0  # of attempts
+
+# --- temporal patterns ---
+TEMPORAL_MEMORY_DEFAULT = 1_000  # most recent events of the stream that a pattern remembers ...
+TEMPORAL_MEMORY_MAX = 10_000  # ... at most: a join without an equality looks at all that match
+TEMPORAL_EVENTS_MAX = 8  # of one pattern: each is one more join for every event
+TEMPORAL_VARIABLES_MAX = 64  # of one pattern; people read it
+TEMPORAL_ARGUMENTS_MAX = 16  # of one comparison; that all differ is a test of each two of them
+TEMPORAL_TESTS_MAX = 256  # comparisons of two values in one pattern
+TEMPORAL_VALUE_CHARS_MAX = 1_024  # of a text that a variable is bound to; longer ones do not match
+# of one pattern; some 0.2 kB each. More, and the pattern forgets the older half of its events
+TEMPORAL_PARTIAL_MATCHES_MAX = 10_000
+TEMPORAL_JOINS_PER_EVENT_MAX = 20_000  # examined for one pattern: 20 ms; more, likewise
+TEMPORAL_MATCHES_PER_EVENT_MAX = 1_000  # of one pattern; only the most recent are reported
+# remembered for all patterns on the same streams; some 0.6 kB each. More, and the largest forget
+TEMPORAL_ENTRIES_MAX = 200_000
+TEMPORAL_SHOWN_MAX = 100  # partial matches of one pattern in an answer

@@ -17,9 +17,7 @@ NUMBER, TIME_OF_DAY, INSTANT, TEXT = range(4)
 # A kind, and the number, the microseconds since midnight or since 1970 UTC, or the text.
 Quantity = tuple[int, Any]
 
-_TIME_OF_DAY = re.compile(
-    r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,6}))?)?"
-)
+_TIME_OF_DAY = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,6}))?)?")
 _INSTANT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?"
     r"(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"

@@ -23,9 +23,7 @@ _TOKENS = re.compile(
     re.VERBOSE,
 )
 # a comment, or what a semicolon does not begin one in
-_COMMENT = re.compile(
-    r"""("(?:[^"\\\x00-\x1f]|\\.)*"|`(?:[^`\\\x00-\x1f]|\\.)*`)|;[^\n]*"""
-)
+_COMMENT = re.compile(r"""("(?:[^"\\\x00-\x1f]|\\.)*"|`(?:[^`\\\x00-\x1f]|\\.)*`)|;[^\n]*""")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<fraction>\.[0-9]+)?(?P<exponent>[eE][+-]?[0-9]+)?")
 _CONSTANTS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",

@@ -4,6 +4,7 @@ Plain module.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from eventhub.base.errors import BadRequest, EventHubError
 from registrations.filters.ast import TextPosition
@@ -39,8 +40,8 @@ def temporal_syntax(message: str, position: TextPosition) -> TemporalSyntax:
 def too_large(position: TextPosition, **bound: int) -> TemporalTooLarge:
     """Build the error of one limit."""
     ((name, most),) = bound.items()
-    message = _TOO_LARGE[name].format(most)
-    return TemporalTooLarge(message, **bound, line=position.line, column=position.column)
+    details: dict[str, Any] = {name: most, "line": position.line, "column": position.column}
+    return TemporalTooLarge(_TOO_LARGE[name].format(most), **details)
 
 
 @contextmanager
