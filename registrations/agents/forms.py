@@ -1,0 +1,426 @@
+"""The forms of programs, each compiled into instructions. Plain module.
+
+Variables are resolved while the text is compiled, so an unknown name is an error of the text, with
+its position, and not of a run. Every form leaves one value on the stack.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from eventhub.base import limits
+from registrations.agents.errors import program_syntax, program_too_large
+from registrations.agents.functions import FUNCTIONS
+from registrations.agents.machine import (
+    Code,
+    Instruction,
+    apply,
+    begin_loop,
+    call,
+    collect,
+    constant,
+    drop,
+    end_loop,
+    jump,
+    jump_if_or_drop,
+    jump_unless,
+    jump_unless_or_drop,
+    leave,
+    load,
+    load_global,
+    next_item,
+    recent,
+    store,
+    store_global,
+)
+from registrations.agents.program import RecentEvents
+from registrations.filters.ast import TextPosition, Truth
+from registrations.filters.predicate import parse_predicate_form
+from registrations.filters.printed import is_plain
+from registrations.filters.sexpr import Item, Literal, ParenthesizedForm, Word
+
+Args = tuple[Item, ...]
+_LATER = -1  # a target that is not known yet
+
+
+class Names(NamedTuple):
+    """The program's variables with their slots, its functions with their numbers and counts of
+    parameters, and its filters of recent events.
+    """
+
+    variables: dict[str, int]
+    functions: dict[str, tuple[int, int]]
+    recent: list[RecentEvents]
+
+
+class FunctionCompiler:
+    """Compiles one function, or the program itself."""
+
+    def __init__(self, name: str, names: Names, parameters: Sequence[str]) -> None:
+        self._name = name
+        self.names = names
+        self._parameters = len(parameters)
+        self._slots = len(parameters)
+        self._scopes: list[dict[str, int]] = [{one: i for i, one in enumerate(parameters)}]
+        self._instructions: list[tuple[Instruction, Any]] = []
+        self._positions: list[TextPosition] = []
+
+    def reserve_globals(self) -> None:
+        """Give the first slots to the program's variables."""
+        self._slots = len(self.names.variables)
+
+    def code(self) -> Code:
+        """Return the instructions, which end with the return to the caller."""
+        self.emit(leave, None, TextPosition(1, 1))
+        return Code(
+            self._name, self._parameters, self._slots, self._instructions, self._positions
+        )
+
+    def emit(self, instruction: Instruction, argument: Any, position: TextPosition) -> int:
+        """Add an instruction; return its place."""
+        self._instructions.append((instruction, argument))
+        self._positions.append(position)
+        return len(self._instructions) - 1
+
+    def here(self) -> int:
+        """Return the place of the next instruction."""
+        return len(self._instructions)
+
+    def land(self, *places: int) -> None:
+        """Set the target of jumps to the next instruction."""
+        for place in places:
+            instruction, argument = self._instructions[place]
+            target: Any = self.here()
+            if isinstance(argument, tuple):
+                target = (argument[0], target)
+            self._instructions[place] = (instruction, target)
+
+    def slot(self, count: int = 1) -> int:
+        """Return the first of some new local variables."""
+        self._slots += count
+        return self._slots - count
+
+    def body(self, items: Sequence[Item], position: TextPosition | None = None) -> None:
+        """Compile several forms, of which the last one gives the value; null if there are none."""
+        if not items:
+            self.emit(constant, None, position or TextPosition(1, 1))
+        for index, item in enumerate(items):
+            if index:
+                self.emit(drop, None, item.position)
+            self.form(item)
+
+    def scoped(self, scope: dict[str, int], items: Sequence[Item]) -> None:
+        """Compile forms that have further variables."""
+        self._scopes.append(scope)
+        self.body(items)
+        self._scopes.pop()
+
+    def form(self, item: Item) -> None:
+        """Compile a constant, a variable or a form."""
+        if isinstance(item, Literal):
+            self.emit(constant, item.value, item.position)
+        elif isinstance(item, Word):
+            self._variable(item)
+        elif not item.items:
+            raise program_syntax("The parentheses are empty.", item.position)
+        else:
+            self._call(item)
+
+    def find(self, word: Word) -> tuple[str, int]:
+        """Return whether a variable is `local` or `global`, and its slot. Raises ProgramSyntax."""
+        for scope in reversed(self._scopes):
+            if word.text in scope:
+                return "local", scope[word.text]
+        if word.text in self.names.variables:
+            return "global", self.names.variables[word.text]
+        hint = f"; a text is written '{word.text}" if is_plain(word.text) else ""
+        raise program_syntax(f"Unknown variable `{word.text}`{hint}.", word.position)
+
+    def define_local(self, name: str) -> int:
+        """Add a variable to the innermost scope and return its slot."""
+        slot = self._scopes[-1][name] = self.slot()
+        return slot
+
+    def open_scope(self) -> None:
+        self._scopes.append({})
+
+    def close_scope(self) -> None:
+        self._scopes.pop()
+
+    def _variable(self, word: Word) -> None:
+        kind, slot = self.find(word)
+        self.emit(load if kind == "local" else load_global, slot, word.position)
+
+    def _call(self, form: ParenthesizedForm) -> None:
+        head, *rest = form.items
+        args = tuple(rest)
+        if not isinstance(head, Word) or not head.plain:
+            raise program_syntax("Expected the name of a form or a function.", head.position)
+        if head.text in SPECIAL_FORMS:
+            SPECIAL_FORMS[head.text](self, head, args)
+            return
+        if head.text in self.names.functions:
+            number, count = self.names.functions[head.text]
+            _check_count(head, args, count, count)
+            self._arguments(args)
+            self.emit(call, number, head.position)
+            return
+        if head.text not in FUNCTIONS:
+            raise program_syntax(f"Unknown function `{head.text}`.", head.position)
+        function, least, most = FUNCTIONS[head.text]
+        _check_count(head, args, least, most)
+        self._arguments(args)
+        self.emit(apply, (function, len(args)), head.position)
+
+    def _arguments(self, args: Args) -> None:
+        for arg in args:
+            self.form(arg)
+
+
+def _check_count(head: Word, args: Args, least: int, most: int | None) -> None:
+    if len(args) < least or (most is not None and len(args) > most):
+        expected = f"{least}" if least == most else f"{least} to {most}"
+        expected = f"at least {least}" if most is None else expected
+        message = f"`{head.text}` takes {expected} arguments, not {len(args)}."
+        raise program_syntax(message, head.position)
+
+
+# --- forms ---
+
+
+def _define(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    """Define a variable of the program; only the program itself has this form."""
+    name = args[0] if args else head
+    if not isinstance(name, Word) or compiler.find(name)[0] != "global" or len(args) != 2:
+        raise program_syntax("`define` is a form of the program itself.", head.position)
+    compiler.form(args[1])
+    compiler.emit(store_global, compiler.names.variables[name.text], head.position)
+    compiler.emit(constant, None, head.position)
+
+
+def _set(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    _check_count(head, args, 2, 2)
+    name = args[0]
+    if not isinstance(name, Word):
+        raise program_syntax("Expected a variable.", name.position)
+    kind, slot = compiler.find(name)
+    compiler.form(args[1])
+    if kind == "local":
+        compiler.emit(store, slot, head.position)
+        compiler.emit(load, slot, head.position)
+    else:
+        compiler.emit(store_global, slot, head.position)
+        compiler.emit(load_global, slot, head.position)
+
+
+def _let(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    """Compile variables, each of which knows those before it, and forms that use them."""
+    if len(args) < 2 or not isinstance(args[0], ParenthesizedForm):
+        raise program_syntax("`let` takes ((name value) …) and forms.", head.position)
+    compiler.open_scope()
+    for binding in args[0].items:
+        if not isinstance(binding, ParenthesizedForm) or len(binding.items) != 2:
+            raise program_syntax("Expected (name value).", binding.position)
+        compiler.form(binding.items[1])
+        slot = compiler.define_local(_local_name(binding.items[0]))
+        compiler.emit(store, slot, binding.position)
+    compiler.body(args[1:])
+    compiler.close_scope()
+
+
+def _if(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    _check_count(head, args, 2, 3)
+    compiler.form(args[0])
+    otherwise = compiler.emit(jump_unless, _LATER, head.position)
+    compiler.form(args[1])
+    end = compiler.emit(jump, _LATER, head.position)
+    compiler.land(otherwise)
+    compiler.body(args[2:], head.position)
+    compiler.land(end)
+
+
+def _when(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    _check_count(head, args, 1, None)
+    compiler.form(args[0])
+    otherwise = compiler.emit(jump_unless, _LATER, head.position)
+    compiler.body(args[1:], head.position)
+    end = compiler.emit(jump, _LATER, head.position)
+    compiler.land(otherwise)
+    compiler.emit(constant, None, head.position)
+    compiler.land(end)
+
+
+def _cond(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    """Compile `(cond (test form …) … (else form …))`."""
+    ends: list[int] = []
+    for arg in args:
+        if not isinstance(arg, ParenthesizedForm) or len(arg.items) < 2:
+            raise program_syntax("Expected (test form …) or (else form …).", arg.position)
+        test, *forms = arg.items
+        if isinstance(test, Word) and test.text == "else":
+            compiler.emit(constant, True, test.position)
+        else:
+            compiler.form(test)
+        otherwise = compiler.emit(jump_unless, _LATER, arg.position)
+        compiler.body(forms)
+        ends.append(compiler.emit(jump, _LATER, arg.position))
+        compiler.land(otherwise)
+    compiler.emit(constant, None, head.position)
+    compiler.land(*ends)
+
+
+def _do(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    compiler.body(args, head.position)
+
+
+def _and(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    _short_circuit(compiler, head, args, jump_unless_or_drop)
+
+
+def _or(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    _short_circuit(compiler, head, args, jump_if_or_drop)
+
+
+def _short_circuit(
+    compiler: FunctionCompiler, head: Word, args: Args, instruction: Instruction
+) -> None:
+    _check_count(head, args, 1, None)
+    ends: list[int] = []
+    for arg in args[:-1]:
+        compiler.form(arg)
+        ends.append(compiler.emit(instruction, _LATER, arg.position))
+    compiler.form(args[-1])
+    compiler.land(*ends)
+
+
+def _while(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    _check_count(head, args, 1, None)
+    begin = compiler.here()
+    compiler.form(args[0])
+    end = compiler.emit(jump_unless, _LATER, head.position)
+    compiler.body(args[1:], head.position)
+    compiler.emit(drop, None, head.position)
+    compiler.emit(jump, begin, head.position)
+    compiler.land(end)
+    compiler.emit(constant, None, head.position)
+
+
+def _for(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    """Compile `(for (name list) form …)`."""
+    loop = _begin(compiler, head, args)
+    compiler.scoped(loop.scope, args[1:])
+    compiler.emit(drop, None, head.position)
+    _end(compiler, head, loop)
+    compiler.emit(constant, None, head.position)
+
+
+def _map(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    """Compile `(map (name list) form …)`: the list of the values."""
+    loop = _begin(compiler, head, args)
+    compiler.scoped(loop.scope, args[1:])
+    compiler.emit(collect, loop.slot, head.position)
+    _end(compiler, head, loop)
+    compiler.emit(end_loop, loop.slot, head.position)
+
+
+def _filter(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    """Compile `(filter (name list) test …)`: the list of the items for which the test holds."""
+    loop = _begin(compiler, head, args)
+    compiler.scoped(loop.scope, args[1:])
+    compiler.emit(jump_unless, loop.begin, head.position)
+    (item,) = loop.scope.values()
+    compiler.emit(load, item, head.position)
+    compiler.emit(collect, loop.slot, head.position)
+    _end(compiler, head, loop)
+    compiler.emit(end_loop, loop.slot, head.position)
+
+
+def _fold(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    """Compile `(fold (name start) (name list) form …)`: the value of the first name at the end,
+    which becomes the value of the forms for each item.
+    """
+    total = args[0] if args else head
+    if len(args) < 3 or not isinstance(total, ParenthesizedForm) or len(total.items) != 2:
+        raise program_syntax("`fold` takes (name start), (name list) and forms.", head.position)
+    compiler.form(total.items[1])
+    slot = compiler.slot()
+    compiler.emit(store, slot, total.position)
+    loop = _begin(compiler, head, args[1:])
+    compiler.scoped({_local_name(total.items[0]): slot, **loop.scope}, args[2:])
+    compiler.emit(store, slot, head.position)
+    _end(compiler, head, loop)
+    compiler.emit(load, slot, head.position)
+
+
+class _Loop(NamedTuple):
+    """A loop: its slots, the scope of its body, the place where each round begins, and the jump out
+    of it.
+    """
+
+    slot: int
+    scope: dict[str, int]
+    begin: int
+    exit: int
+
+
+def _begin(compiler: FunctionCompiler, head: Word, args: Args) -> _Loop:
+    target = args[0] if args else head
+    if len(args) < 2 or not isinstance(target, ParenthesizedForm) or len(target.items) != 2:
+        raise program_syntax(f"`{head.text}` takes (name list) and forms.", head.position)
+    name = _local_name(target.items[0])
+    compiler.form(target.items[1])
+    slot, item = compiler.slot(2), compiler.slot()
+    compiler.emit(begin_loop, slot, target.position)
+    begin = compiler.here()
+    exit = compiler.emit(next_item, (slot, _LATER), head.position)
+    compiler.emit(store, item, head.position)
+    return _Loop(slot, {name: item}, begin, exit)
+
+
+def _end(compiler: FunctionCompiler, head: Word, loop: _Loop) -> None:
+    compiler.emit(jump, loop.begin, head.position)
+    compiler.land(loop.exit)
+
+
+def _recent(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    """Compile `(recent count filter)`. The filter is a part of the text, not a value."""
+    _check_count(head, args, 1, 2)
+    count_max = limits.AGENT_RECENT_MAX
+    if isinstance(args[0], Literal) and isinstance(args[0].value, int):
+        if args[0].value > count_max:
+            raise program_too_large(args[0].position, recent_max=count_max)
+        count_max = max(args[0].value, 1)
+    node = parse_predicate_form(args[1]) if len(args) > 1 else Truth(True)
+    number = len(compiler.names.recent)
+    compiler.names.recent.append(RecentEvents(node, count_max))
+    compiler.form(args[0])
+    compiler.emit(recent, number, head.position)
+
+
+def _local_name(item: Item) -> str:
+    if not isinstance(item, Word) or not item.plain or not is_plain(item.text):
+        raise program_syntax("Expected a name: letters, digits, - and _.", item.position)
+    return item.text
+
+
+def _on(compiler: FunctionCompiler, head: Word, args: Args) -> None:
+    raise program_syntax("`on` is the first form of a program.", head.position)
+
+
+SPECIAL_FORMS: dict[str, Callable[[FunctionCompiler, Word, Args], None]] = {
+    "on": _on,
+    "define": _define,
+    "set!": _set,
+    "let": _let,
+    "if": _if,
+    "when": _when,
+    "cond": _cond,
+    "do": _do,
+    "and": _and,
+    "or": _or,
+    "while": _while,
+    "for": _for,
+    "map": _map,
+    "filter": _filter,
+    "fold": _fold,
+    "recent": _recent,
+}
