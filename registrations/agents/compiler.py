@@ -55,8 +55,7 @@ def _compiled(text: str, items: Sequence[Item]) -> AgentProgram:
         else:
             forms.append(item)
     main = FunctionCompiler("the program", names, ())
-    main.reserve_globals()
-    main.body(forms)
+    main.program(forms)
     codes = [main.code(), *(_function(one, names) for one in definitions)]
     specs_of(trigger)  # raises if it is too complex
     for recent in names.recent:

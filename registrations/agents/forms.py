@@ -64,9 +64,17 @@ class FunctionCompiler:
         self._instructions: list[tuple[Instruction, Any]] = []
         self._positions: list[TextPosition] = []
 
-    def reserve_globals(self) -> None:
-        """Give the first slots to the program's variables."""
+    def program(self, items: Sequence[Item]) -> None:
+        """Compile the program itself, whose first slots are its variables."""
         self._slots = len(self.names.variables)
+        for item in items:
+            if isinstance(item, ParenthesizedForm) and item.items:
+                head, *args = item.items
+                if isinstance(head, Word) and head.text == "define":
+                    self._define(*args)
+                    continue
+            self.form(item)
+            self.emit(drop, None, item.position)
 
     def code(self) -> Code:
         """Return the instructions, which end with the return to the caller."""
@@ -146,6 +154,11 @@ class FunctionCompiler:
     def close_scope(self) -> None:
         self._scopes.pop()
 
+    def _define(self, name: Item, value: Item) -> None:
+        assert isinstance(name, Word)  # noqa: S101
+        self.form(value)
+        self.emit(store_global, self.names.variables[name.text], name.position)
+
     def _variable(self, word: Word) -> None:
         kind, slot = self.find(word)
         self.emit(load if kind == "local" else load_global, slot, word.position)
@@ -188,13 +201,8 @@ def _check_count(head: Word, args: Args, least: int, most: int | None) -> None:
 
 
 def _define(compiler: FunctionCompiler, head: Word, args: Args) -> None:
-    """Define a variable of the program; only the program itself has this form."""
-    name = args[0] if args else head
-    if not isinstance(name, Word) or compiler.find(name)[0] != "global" or len(args) != 2:
-        raise program_syntax("`define` is a form of the program itself.", head.position)
-    compiler.form(args[1])
-    compiler.emit(store_global, compiler.names.variables[name.text], head.position)
-    compiler.emit(constant, None, head.position)
+    raise program_syntax("`define` is a form of the program itself, not within others.",
+                         head.position)  # fmt: skip
 
 
 def _set(compiler: FunctionCompiler, head: Word, args: Args) -> None:
