@@ -19,6 +19,7 @@ from registrations.agents.values import json_of
 from registrations.filters.ast import Scalar
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.patterns.pattern_engine import EventPosition, Waiting
+from registrations.temporal.scope_key import ScopeKey, ViewerSees, sees_everything
 
 
 class AgentStatus(NamedTuple):
@@ -40,39 +41,40 @@ class AgentEngine:
     def __init__(
         self,
         hierarchy: TypeHierarchy = no_supertypes,
+        sees: ViewerSees = sees_everything,
         clock: Callable[[], float] | None = None,
     ) -> None:
         self._hierarchy = hierarchy
+        self._sees = sees
         self._clock = clock
-        self._scopes: dict[frozenset[int], AgentScope] = {}
-        self._by_stream: dict[int, list[AgentScope]] = {}
-        self._streams: dict[int, frozenset[int]] = {}  # of each agent
+        self._scopes: dict[ScopeKey, AgentScope] = {}
+        self._by_stream: dict[int, list[ScopeKey]] = {}
+        self._keys: dict[int, ScopeKey] = {}  # of each agent
 
     def add(
         self,
         number: int,
         program: AgentProgram,
-        streams: Sequence[int],
+        scope: ScopeKey,
         recent: Sequence[RememberedEvent] = (),
     ) -> None:
-        """Add an agent for the events of some streams, which replaces another under that number.
+        """Add an agent for the events of a scope, which replaces another under that number.
 
-        `recent`: the last events of these streams up to the latest one that was fed, which the
-        agent can examine; without it, it knows later events only. Raises ValueError if `recent`
-        does not end with the latest event.
+        `recent`: the last events of the scope up to the latest one that was fed, which the agent
+        can examine; without it, it knows later events only. Raises ValueError if `recent` does not
+        end with the latest event.
         """
         self.remove(number)
-        key = frozenset(streams)
-        scope = self._scopes.get(key)
-        if scope is None:
-            scope = self._scopes[key] = AgentScope(self._hierarchy, self._clock)
+        agents = self._scopes.get(scope)
+        if agents is None:
+            agents = self._scopes[scope] = AgentScope(self._hierarchy, self._clock)
             self._index()
-        self._streams[number] = key
-        scope.add(number, program, recent)
+        self._keys[number] = scope
+        agents.add(number, program, recent)
 
     def remove(self, number: int) -> None:
         """Remove an agent with what it remembers; do nothing if it does not exist."""
-        key = self._streams.pop(number, None)
+        key = self._keys.pop(number, None)
         if key is None:
             return
         self._scopes[key].remove(number)
@@ -91,8 +93,9 @@ class AgentEngine:
         agents that it starts.
         """
         outputs: list[AgentOutput] = []
-        for scope in self._by_stream.get(position.stream, ()):
-            outputs += scope.feed(position, event)
+        for key in self._by_stream.get(position.stream, ()):
+            if self._sees(key.viewer, position, event):
+                outputs += self._scopes[key].feed(position, event)
         return outputs
 
     def state(self) -> bytes:
@@ -106,7 +109,7 @@ class AgentEngine:
         returned the state. An agent with another program remembers nothing. Raises ValueError for
         an unknown format.
         """
-        stored = {frozenset(one.streams): one for one in decoded(state)}
+        stored = {one.key: one for one in decoded(state)}
         for key, scope in self._scopes.items():
             fresh = AgentScope(self._hierarchy, self._clock)
             programs = {number: agent.program for number, agent in sorted(scope.agents.items())}
@@ -116,7 +119,6 @@ class AgentEngine:
                 for number, program in programs.items():
                     fresh.add(number, program, ())
             self._scopes[key] = fresh
-        self._index()
 
     def waiting(self, pattern: int, key: Scalar = None) -> Waiting | None:
         """Return whether an agent waits for events or is suspended (`inactive`); None if it does
@@ -137,12 +139,12 @@ class AgentEngine:
         return AgentStatus(remembered, agent.steps, agent.failures, agent.suspended)
 
     def _agent(self, number: int) -> Agent | None:
-        key = self._streams.get(number)
+        key = self._keys.get(number)
         return None if key is None else self._scopes[key].agents[number]
 
     def _index(self) -> None:
-        """Index the scopes by stream again."""
+        """Index the scopes by stream again, in an order that is the same after a restore."""
         self._by_stream = {}
-        for key, scope in self._scopes.items():
-            for stream in key:
-                self._by_stream.setdefault(stream, []).append(scope)
+        for key in sorted(self._scopes):
+            for stream in key.streams:
+                self._by_stream.setdefault(stream, []).append(key)

@@ -58,7 +58,7 @@ class ProgramSuspended(NamedTuple):
 AgentOutput = Output | ProgramFailed | ProgramSuspended
 
 
-class Run:
+class AgentRun:
     """The host of one run."""
 
     def __init__(self, agent: Agent, event: EventValue) -> None:

@@ -8,7 +8,7 @@ from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.agents.program import AgentProgram, RecentEvents
 from registrations.agents.recent import RecentMemory
-from registrations.agents.run import Agent, AgentOutput, Run
+from registrations.agents.run import Agent, AgentOutput, AgentRun
 from registrations.agents.values import EventValue
 from registrations.filters.ast import Node
 from registrations.filters.evaluate import TypeHierarchy, holds
@@ -95,7 +95,7 @@ class AgentScope:
                 outputs.append(Dropped(number, None, position, "recent_bytes_max", agent.dropped))
                 agent.dropped = 0
             if agent.suspended is None:
-                outputs += Run(agent, value).execute(self._clock)
+                outputs += AgentRun(agent, value).execute(self._clock)
         return outputs
 
     def _memory(self, recent: RecentEvents, number: int) -> RecentMemory:

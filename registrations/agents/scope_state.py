@@ -15,6 +15,7 @@ from registrations.agents.scope import AgentScope, event_value
 from registrations.agents.values import json_of, value_of_json
 from registrations.filters.printed import printed
 from registrations.patterns.pattern_engine import EventPosition
+from registrations.temporal.scope_key import ScopeKey
 
 VERSION = 1
 
@@ -46,7 +47,7 @@ class _StoredAgent(msgspec.Struct, array_like=True):
 class ScopeState(msgspec.Struct, array_like=True):
     """The state of the agents on the same streams."""
 
-    streams: list[int]
+    key: ScopeKey
     index: int
     position: EventPosition | None
     events: list[_StoredEvent]
@@ -70,7 +71,7 @@ def decoded(state: bytes) -> list[ScopeState]:
     return _DECODER.decode(state[1:])
 
 
-def scope_state(streams: frozenset[int], scope: AgentScope) -> ScopeState:
+def scope_state(key: ScopeKey, scope: AgentScope) -> ScopeState:
     """Return the state of a scope."""
     events: dict[int, _StoredEvent] = {}
     memories: list[_StoredRecent] = []
@@ -93,7 +94,7 @@ def scope_state(streams: frozenset[int], scope: AgentScope) -> ScopeState:
         for agent in scope.agents.values()
     ]
     return ScopeState(
-        sorted(streams), scope.index, scope.position, list(events.values()), memories, agents
+        key, scope.index, scope.position, list(events.values()), memories, agents
     )
 
 

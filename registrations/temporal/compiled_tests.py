@@ -19,13 +19,13 @@ from registrations.filters.quantities import (
 )
 from registrations.temporal.entries import Entry, equality_key
 from registrations.temporal.expressions import (
-    AllOf,
-    AnyOf,
+    EveryTest,
+    AnyTest,
     BoundVariable,
     Calculation,
     Expression,
     JoinTest,
-    NoneOf,
+    NegatedTest,
     Relation,
 )
 
@@ -48,12 +48,12 @@ Slots = Mapping[str, Slot]  # of each variable
 def compiled(test: JoinTest, slots: Slots) -> Check:
     """Return a closure that evaluates a test."""
     match test:
-        case AllOf(items):
+        case EveryTest(items):
             return all_of([compiled(item, slots) for item in items])
-        case AnyOf(items):
+        case AnyTest(items):
             checks = [compiled(item, slots) for item in items]
             return lambda entries: any(check(entries) for check in checks)
-        case NoneOf(item):
+        case NegatedTest(item):
             check = compiled(item, slots)
             return lambda entries: not check(entries)
     return _relation(test, slots)

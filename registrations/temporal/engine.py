@@ -5,7 +5,6 @@ It has the interface of `registrations/patterns/pattern_engine.py`, and one netw
 streams that registrations name.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -29,6 +28,7 @@ from registrations.temporal.network_state import (
 )
 from registrations.temporal.pattern import TemporalPattern
 from registrations.temporal.plan import planned
+from registrations.temporal.scope_key import ScopeKey, ViewerSees, sees_everything
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(list[NetworkState])
@@ -49,42 +49,44 @@ class PartialMatch(NamedTuple):
 class TemporalEngine:
     """Temporal patterns under numbers that the caller gives. Concurrency: none."""
 
-    def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
+    def __init__(
+        self, hierarchy: TypeHierarchy = no_supertypes, sees: ViewerSees = sees_everything
+    ) -> None:
         self._hierarchy = hierarchy
-        self._networks: dict[frozenset[int], TemporalNetwork] = {}
-        self._by_stream: dict[int, list[TemporalNetwork]] = {}
-        self._streams: dict[int, frozenset[int]] = {}  # of each registration
+        self._sees = sees
+        self._networks: dict[ScopeKey, TemporalNetwork] = {}
+        self._by_stream: dict[int, list[ScopeKey]] = {}
+        self._keys: dict[int, ScopeKey] = {}  # of each registration
 
     def add(
         self,
         number: int,
         pattern: TemporalPattern,
-        streams: Sequence[int],
+        scope: ScopeKey,
         *,
         once: bool = False,
         recent: Sequence[RememberedEvent] = (),
     ) -> list[Output]:
-        """Add a pattern over the events of some streams, which replaces another under that number.
+        """Add a pattern over the events of a scope, which replaces another under that number.
 
-        `once`: it ends with its first match. `recent`: the last events of these streams up to the
-        latest one that was fed, at least as many as its memory has, if there are: then matches of
-        these are returned, and later events are joined with them. Without it, it remembers later
-        events only. Raises TemporalTooLarge for a filter that is too complex, ValueError if
-        `recent` does not end with the latest event.
+        `once`: it ends with its first match. `recent`: the last events of the scope up to the
+        latest one that was fed, as many as its memory has, if there are: then matches of these are
+        returned, and later events are joined with them. Without it, it remembers later events only.
+        Raises TemporalTooLarge for a filter that is too complex, ValueError if `recent` does not
+        end with the latest event.
         """
         registration = TemporalRegistration(planned(pattern), once)
         self.remove(number)
-        key = frozenset(streams)
-        network = self._networks.get(key)
+        network = self._networks.get(scope)
         if network is None:
-            network = self._networks[key] = TemporalNetwork(self._hierarchy)
+            network = self._networks[scope] = TemporalNetwork(self._hierarchy)
             self._index()
-        self._streams[number] = key
+        self._keys[number] = scope
         return network.add(number, registration, recent)
 
     def remove(self, number: int) -> None:
         """Remove a pattern with its partial matches; do nothing if it does not exist."""
-        key = self._streams.pop(number, None)
+        key = self._keys.pop(number, None)
         if key is None:
             return
         network = self._networks[key]
@@ -98,8 +100,9 @@ class TemporalEngine:
         causes.
         """
         outputs: list[Output] = []
-        for network in self._by_stream.get(position.stream, ()):
-            outputs += network.feed(position, event)
+        for key in self._by_stream.get(position.stream, ()):
+            if self._sees(key.viewer, position, event):
+                outputs += self._networks[key].feed(position, event)
         return outputs
 
     def state(self) -> bytes:
@@ -113,7 +116,7 @@ class TemporalEngine:
         """
         if state[:1] != bytes([VERSION]):
             raise ValueError("the state of temporal patterns has an unknown format")
-        stored = {frozenset(one.streams): one for one in _DECODER.decode(state[1:])}
+        stored = {one.key: one for one in _DECODER.decode(state[1:])}
         for key, network in self._networks.items():
             if key in stored:
                 self._networks[key] = restored_network(
@@ -123,7 +126,6 @@ class TemporalEngine:
                 fresh = self._networks[key] = TemporalNetwork(self._hierarchy)
                 for number, registration in sorted(network.registrations.items()):
                     fresh.add(number, registration, ())
-        self._index()
 
     def waiting(self, pattern: int, key: Scalar = None) -> Waiting | None:
         """Return what a pattern waits for, with its partial matches, the most recent first; None
@@ -144,7 +146,7 @@ class TemporalEngine:
         joins = self._joins(pattern)
         if joins is None:
             return []
-        now = self._networks[self._streams[pattern]].index
+        now = self._networks[self._keys[pattern]].index
         shown = joins.partial()[: limits.TEMPORAL_SHOWN_MAX]
         return [_partial_match(joins, level, combination, now) for level, combination in shown]
 
@@ -160,22 +162,22 @@ class TemporalEngine:
         return total
 
     def _joins(self, pattern: int) -> PatternJoins | None:
-        key = self._streams.get(pattern)
+        key = self._keys.get(pattern)
         return None if key is None else self._networks[key].joins[pattern]
 
     def _index(self) -> None:
-        """Index the networks by stream again."""
+        """Index the networks by stream again, in an order that is the same after a restore."""
         self._by_stream = {}
-        for key, network in self._networks.items():
-            for stream in key:
-                self._by_stream.setdefault(stream, []).append(network)
+        for key in sorted(self._networks):
+            for stream in key.streams:
+                self._by_stream.setdefault(stream, []).append(key)
 
 
 def _partial_match(
     joins: PatternJoins, level: int, combination: Combination, now: int
 ) -> PartialMatch:
     plan = joins.plan
-    names = [f"event{join.number + 1}" for join in plan.joins]
+    names = [f"${join.number + 1}" for join in plan.joins]
     bound = sorted((name, entry.position) for name, entry in zip(names, combination, strict=False))
     values = {
         name: combination[slot.level].values[slot.field]

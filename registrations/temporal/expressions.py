@@ -45,27 +45,27 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class AllOf:
+class EveryTest:
     """A test that holds if all of its tests hold."""
 
     items: tuple["JoinTest", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyTest:
     """A test that holds if one of its tests holds."""
 
     items: tuple["JoinTest", ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NoneOf:
+class NegatedTest:
     """A test that holds if the other does not."""
 
     item: "JoinTest"
 
 
-JoinTest = Relation | AllOf | AnyOf | NoneOf
+JoinTest = Relation | EveryTest | AnyTest | NegatedTest
 
 
 def variables_of(part: JoinTest | Expression) -> Iterator[BoundVariable]:
@@ -76,17 +76,17 @@ def variables_of(part: JoinTest | Expression) -> Iterator[BoundVariable]:
         case Calculation(_, left, right) | Relation(_, left, right):
             yield from variables_of(left)
             yield from variables_of(right)
-        case AllOf(items) | AnyOf(items):
+        case EveryTest(items) | AnyTest(items):
             for item in items:
                 yield from variables_of(item)
-        case NoneOf(item):
+        case NegatedTest(item):
             yield from variables_of(item)
 
 
 def conjuncts_of(tests: tuple[JoinTest, ...]) -> Iterator[JoinTest]:
     """Yield the tests that must hold, each by itself: those of an `and` one by one."""
     for test in tests:
-        if isinstance(test, AllOf):
+        if isinstance(test, EveryTest):
             yield from conjuncts_of(test.items)
         else:
             yield test
@@ -95,9 +95,9 @@ def conjuncts_of(tests: tuple[JoinTest, ...]) -> Iterator[JoinTest]:
 def relations_in(test: JoinTest) -> int:
     """Return the number of relations of a test."""
     match test:
-        case AllOf(items) | AnyOf(items):
+        case EveryTest(items) | AnyTest(items):
             return sum(map(relations_in, items))
-        case NoneOf(item):
+        case NegatedTest(item):
             return relations_in(item)
     return 1
 
@@ -105,11 +105,11 @@ def relations_in(test: JoinTest) -> int:
 def printed_test(test: JoinTest) -> str:
     """Print a test in prefix form."""
     match test:
-        case AllOf(items):
+        case EveryTest(items):
             return f"(and {' '.join(map(printed_test, items))})"
-        case AnyOf(items):
+        case AnyTest(items):
             return f"(or {' '.join(map(printed_test, items))})"
-        case NoneOf(item):
+        case NegatedTest(item):
             return f"(not {printed_test(item)})"
     return f"({test.op} {_printed(test.left)} {_printed(test.right)})"
 

@@ -46,7 +46,7 @@ def parse_temporal(text: str) -> TemporalPattern:
         return _pattern(text, read_forms(text, _BOUNDS))
 
 
-class _Parts(NamedTuple):
+class _ParsedForms(NamedTuple):
     events: list[EventPattern]
     absent: list[AbsentEvent]
     tests: list[JoinTest]
@@ -54,7 +54,7 @@ class _Parts(NamedTuple):
 
 
 def _pattern(text: str, items: Args) -> TemporalPattern:
-    parts = _Parts([], [], [], [])
+    parts = _ParsedForms([], [], [], [])
     for item in items:
         head, args = _head(item, _HEADS)
         _FORMS[head.text](head, args, parts)
@@ -73,15 +73,15 @@ def _pattern(text: str, items: Args) -> TemporalPattern:
     )
 
 
-def _add_event(head: Word, args: Args, parts: _Parts) -> None:
+def _add_event(head: Word, args: Args, parts: _ParsedForms) -> None:
     parts.events.append(_event(head, args))
 
 
-def _add_test(head: Word, args: Args, parts: _Parts) -> None:
+def _add_test(head: Word, args: Args, parts: _ParsedForms) -> None:
     parts.tests.append(_only_test(head, args))
 
 
-def _add_absent(head: Word, args: Args, parts: _Parts) -> None:
+def _add_absent(head: Word, args: Args, parts: _ParsedForms) -> None:
     if not args:
         raise temporal_syntax("`not` takes an event and its tests.", head.position)
     event = _event(*_head(args[0], ("event",)))
@@ -89,7 +89,7 @@ def _add_absent(head: Word, args: Args, parts: _Parts) -> None:
     parts.absent.append(AbsentEvent(event, tuple(tests)))
 
 
-def _set_memory(head: Word, args: Args, parts: _Parts) -> None:
+def _set_memory(head: Word, args: Args, parts: _ParsedForms) -> None:
     if parts.memory:
         raise temporal_syntax("The memory is stated already.", head.position)
     value = args[0].value if len(args) == 1 and isinstance(args[0], Literal) else None
@@ -102,7 +102,7 @@ def _set_memory(head: Word, args: Args, parts: _Parts) -> None:
     parts.memory.append(value)
 
 
-_FORMS: dict[str, Callable[[Word, Args, _Parts], None]] = {
+_FORMS: dict[str, Callable[[Word, Args, _ParsedForms], None]] = {
     "event": _add_event,
     "test": _add_test,
     "not": _add_absent,
@@ -181,7 +181,7 @@ def _check_bound(tests: Iterable[JoinTest], bound: set[str]) -> None:
             raise temporal_syntax(message + hint, variable.position)
 
 
-def _check_sizes(parts: _Parts) -> None:
+def _check_sizes(parts: _ParsedForms) -> None:
     events = [*parts.events, *(one.event for one in parts.absent)]
     if len(events) > limits.TEMPORAL_EVENTS_MAX:
         raise too_large(events[-1].position, events_max=limits.TEMPORAL_EVENTS_MAX)

@@ -284,4 +284,4 @@ def _single(path: Path, event: EventValues) -> object:
 
 
 def _bindings(found: Combination) -> dict[str, tuple[EventPosition, ...]]:
-    return {f"event{number}": (entry.position,) for number, entry in enumerate(found, 1)}
+    return {f"${number}": (entry.position,) for number, entry in enumerate(found, 1)}

@@ -16,6 +16,7 @@ from registrations.patterns.pattern_engine import EventPosition
 from registrations.temporal.entries import AlphaPattern, Entry
 from registrations.temporal.expressions import printed_test
 from registrations.temporal.network import TemporalNetwork, TemporalRegistration
+from registrations.temporal.scope_key import ScopeKey
 
 VERSION = 1
 
@@ -49,7 +50,7 @@ class _StoredRegistration(msgspec.Struct, array_like=True):
 class NetworkState(msgspec.Struct, array_like=True):
     """The state of one network."""
 
-    streams: list[int]
+    key: ScopeKey
     index: int
     last: _StoredPosition | None
     segments: list[str]
@@ -58,7 +59,7 @@ class NetworkState(msgspec.Struct, array_like=True):
     registrations: list[_StoredRegistration]
 
 
-def network_state(streams: frozenset[int], network: TemporalNetwork) -> NetworkState:
+def network_state(key: ScopeKey, network: TemporalNetwork) -> NetworkState:
     """Return the state of a network."""
     segments: dict[str, int] = {}
     positions: dict[int, _StoredPosition] = {}
@@ -71,7 +72,7 @@ def network_state(streams: frozenset[int], network: TemporalNetwork) -> NetworkS
         memories.append(_StoredMemory(_text(pattern), alpha.memory.complete_from, entries))
     last = network.position
     return NetworkState(
-        sorted(streams),
+        key,
         network.index,
         None if last is None else _stored(network.index, last, segments),
         list(segments),

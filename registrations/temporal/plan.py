@@ -15,13 +15,13 @@ from registrations.temporal.compiled_tests import Check, Slot, all_of, compiled
 from registrations.temporal.entries import AlphaPattern
 from registrations.temporal.errors import as_temporal
 from registrations.temporal.expressions import (
-    AllOf,
-    AnyOf,
+    EveryTest,
+    AnyTest,
     BoundVariable,
     Calculation,
     Expression,
     JoinTest,
-    NoneOf,
+    NegatedTest,
     Relation,
     conjuncts_of,
     printed_test,
@@ -129,7 +129,7 @@ class _Planner:
                 tests.append(_of_entry(test, {n: i for n, (_, i) in self._slots.items()}))
             elif max(levels) == level:
                 checks.append(compiled(test, self._slots))
-        return _join_plan(number, self._pattern.events[number], fields, _Parts(keys, tests, checks))
+        return _join_plan(number, self._pattern.events[number], fields, _JoinParts(keys, tests, checks))
 
     def _absent(self, number: int) -> JoinPlan:
         absent = self._pattern.absent[number]
@@ -148,7 +148,7 @@ class _Planner:
                 keys.append(pair)
             else:
                 checks.append(compiled(test, slots))
-        return _join_plan(number, absent.event, fields, _Parts(keys, tests, checks))
+        return _join_plan(number, absent.event, fields, _JoinParts(keys, tests, checks))
 
     def _equalities(
         self, level: int, fields: _Fields, slots: dict[str, Slot]
@@ -174,13 +174,13 @@ class _Planner:
         return keys, tests
 
 
-class _Parts(NamedTuple):
+class _JoinParts(NamedTuple):
     keys: list[tuple[Slot, int]]
     tests: list[JoinTest]
     checks: list[Check]
 
 
-def _join_plan(number: int, event: EventPattern, fields: _Fields, parts: _Parts) -> JoinPlan:
+def _join_plan(number: int, event: EventPattern, fields: _Fields, parts: _JoinParts) -> JoinPlan:
     nodes = event.filter.items if isinstance(event.filter, And) else (event.filter,)
     exist = tuple(Exists(path) for path in fields.paths if path != SEQUENCE)
     filter = And(tuple(sorted({*nodes, *exist}, key=printed)))
@@ -218,12 +218,12 @@ def _equality(test: JoinTest, slots: dict[str, Slot], level: int) -> tuple[Slot,
 def _of_entry(test: JoinTest, indexes: dict[str, int]) -> JoinTest:
     """Return a test of one event with the indexes of its fields as variables."""
     match test:
-        case AllOf(items):
-            return AllOf(tuple(_of_entry(item, indexes) for item in items))
-        case AnyOf(items):
-            return AnyOf(tuple(_of_entry(item, indexes) for item in items))
-        case NoneOf(item):
-            return NoneOf(_of_entry(item, indexes))
+        case EveryTest(items):
+            return EveryTest(tuple(_of_entry(item, indexes) for item in items))
+        case AnyTest(items):
+            return AnyTest(tuple(_of_entry(item, indexes) for item in items))
+        case NegatedTest(item):
+            return NegatedTest(_of_entry(item, indexes))
     left, right = _of_fields(test.left, indexes), _of_fields(test.right, indexes)
     return Relation(test.op, left, right)
 

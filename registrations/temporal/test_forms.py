@@ -9,14 +9,14 @@ from registrations.filters.ast import Const
 from registrations.filters.sexpr import Item, Literal, ParenthesizedForm, Word
 from registrations.temporal.errors import temporal_syntax, too_large
 from registrations.temporal.expressions import (
-    AllOf,
-    AnyOf,
+    EveryTest,
+    AnyTest,
     BoundVariable,
     Calculation,
     CalculationOp,
     Expression,
     JoinTest,
-    NoneOf,
+    NegatedTest,
     Relation,
     RelationOp,
 )
@@ -59,8 +59,8 @@ def _connective(head: Word, args: Args) -> JoinTest:
         raise temporal_syntax(f"`{head.text}` takes {count}.", head.position)
     tests = tuple(map(parsed_test, args))
     if head.text == "not":
-        return NoneOf(tests[0])
-    return AllOf(tests) if head.text == "and" else AnyOf(tests)
+        return NegatedTest(tests[0])
+    return EveryTest(tests) if head.text == "and" else AnyTest(tests)
 
 
 def _relation(head: Word, args: Args) -> JoinTest:
@@ -70,7 +70,7 @@ def _relation(head: Word, args: Args) -> JoinTest:
         raise too_large(head.position, arguments_max=limits.TEMPORAL_ARGUMENTS_MAX)
     op = _RELATIONS[head.text]
     pairs = [Relation(op, left, right) for left, right in _pairs(op, [*map(_expression, args)])]
-    return pairs[0] if len(pairs) == 1 else AllOf(tuple(pairs))
+    return pairs[0] if len(pairs) == 1 else EveryTest(tuple(pairs))
 
 
 def _pairs(op: RelationOp, values: list[Expression]) -> Iterator[tuple[Expression, Expression]]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from registrations.patterns.pattern_engine import Match, Output
 from registrations.temporal.engine import TemporalEngine
 from registrations.temporal.language import parse_temporal
+from registrations.temporal.scope_key import ScopeKey
 from tests.unit.registrations.temporal.rules import (
     Enumeration,
     Rule,
@@ -20,6 +21,7 @@ from tests.unit.registrations.temporal.rules import (
 )
 
 STREAMS = 300
+SCOPE = ScopeKey((1,))
 Found = dict[int, list[tuple[int, ...]]]
 
 
@@ -28,7 +30,7 @@ def found_in(outputs: list[Output]) -> Found:
     found: Found = {}
     for output in outputs:
         assert isinstance(output, Match), output
-        names = [f"event{number}" for number in range(1, len(output.bindings) + 1)]
+        names = [f"${number}" for number in range(1, len(output.bindings) + 1)]
         bound = [output.bindings[name] for name in names]
         numbers = tuple(one.sequence for (one,) in bound)  # type: ignore[union-attr]
         found.setdefault(output.pattern, []).append(numbers)
@@ -52,7 +54,7 @@ class World:
             numbered = list(enumerate(self.past, 1))[-rule.memory :]
             enumeration.window = numbered
             recent = [(position(sequence), event(one)) for sequence, one in numbered]
-        outputs = self.engine.add(number, parse_temporal(rule.text()), [1], recent=recent)
+        outputs = self.engine.add(number, parse_temporal(rule.text()), SCOPE, recent=recent)
         expected = enumeration.new() if recalls else []
         assert found_in(outputs) == ({number: expected} if expected else {}), rule.text()
 
@@ -75,7 +77,7 @@ class World:
         state = self.engine.state()
         self.engine = TemporalEngine()
         for number in self.enumerations:
-            self.engine.add(number, parse_temporal(self.rules[number].text()), [1])
+            self.engine.add(number, parse_temporal(self.rules[number].text()), SCOPE)
         self.engine.restore(state)
         assert self.engine.state() == state
 
