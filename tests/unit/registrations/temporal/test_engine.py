@@ -384,7 +384,7 @@ def test_the_state_has_the_values_of_fields_only() -> None:
     assert 149 * 20 < size < 149 * 60
 
 
-def test_a_pattern_with_another_text_starts_anew_and_an_unknown_format_is_an_error() -> None:
+def test_a_pattern_with_another_text_starts_again_and_an_unknown_format_is_an_error() -> None:
     engine = engine_of("(event (n ?a)) (event (n ?b)) (test (< ?a ?b))", "(event (n ?a))")
     fed(engine, numbered(3))
     other = engine_of("(event (n ?a)) (event (n ?b)) (test (> ?a ?b))", "(event (n ?a))")
