@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 from eventhub.base import limits
 from registrations.agents.errors import as_program, program_syntax
-from registrations.agents.forms import SPECIAL_FORMS, FunctionCompiler, Names
+from registrations.agents.forms import SPECIAL_FORMS, FunctionCompiler, Names, variable_name
 from registrations.agents.functions import FUNCTIONS
 from registrations.agents.machine import Code
 from registrations.agents.program import AgentProgram
 from registrations.filters.ast import Node, Truth
 from registrations.filters.predicate import parse_predicate_form
-from registrations.filters.printed import is_plain
 from registrations.filters.sexpr import FormBounds, Item, ParenthesizedForm, Word, read_forms
 from registrations.matching.spec import specs_of
 
@@ -39,13 +38,13 @@ def compile_program(text: str) -> AgentProgram:
 
 def _compiled(text: str, items: Sequence[Item]) -> AgentProgram:
     names = Names({}, {}, [])
-    trigger: Node = Truth(True)
+    triggers: list[Node] = []
     definitions: list[_Definition] = []
     forms: list[Item] = []
     for item in items:
         head = _head(item)
         if head == "on":
-            trigger = _trigger(item, is_first=not forms and not definitions)
+            triggers.append(_trigger(item, is_first=not (triggers or forms or definitions)))
         elif head == "define" and isinstance(item, ParenthesizedForm):
             definition = _define(item, names)
             if definition is None:
@@ -57,9 +56,9 @@ def _compiled(text: str, items: Sequence[Item]) -> AgentProgram:
     main = FunctionCompiler("the program", names, ())
     main.program(forms)
     codes = [main.code(), *(_function(one, names) for one in definitions)]
-    specs_of(trigger)  # raises if it is too complex
-    for recent in names.recent:
-        specs_of(recent.filter)
+    (trigger,) = triggers or [Truth(True)]
+    for node in (trigger, *(recent.filter for recent in names.recent)):
+        specs_of(node)  # raises if it is too complex
     return AgentProgram(text, trigger, tuple(codes), tuple(names.recent))
 
 
@@ -85,14 +84,14 @@ def _define(form: ParenthesizedForm, names: Names) -> _Definition | None:
     if isinstance(target, Word):
         if len(form.items) != 3:
             raise program_syntax("`define` takes a name and one value.", form.position)
-        name = check_name(target)
+        name = variable_name(target)
         if name in names.variables or name in names.functions:
             raise program_syntax(f"`{name}` is defined already.", target.position)
         names.variables[name] = len(names.variables)
         return None
     if not isinstance(target, ParenthesizedForm) or not target.items:
         raise program_syntax("Expected a name, or (name parameter …).", target.position)
-    words = [check_name(word) for word in target.items]
+    words = [function_name(target.items[0]), *map(variable_name, target.items[1:])]
     if len(set(words[1:])) < len(words) - 1:
         raise program_syntax("Two parameters have the same name.", target.position)
     if words[0] in names.functions or words[0] in names.variables:
@@ -109,10 +108,9 @@ def _function(definition: _Definition, names: Names) -> Code:
     return compiler.code()
 
 
-def check_name(item: Item) -> str:
-    """Return the name that a word gives to a variable or a function. Raises ProgramSyntax."""
-    if not isinstance(item, Word) or not item.plain or not is_plain(item.text.rstrip("?!")):
-        raise program_syntax("Expected a name: letters, digits, - and _.", item.position)
-    if item.text in FUNCTIONS or item.text in SPECIAL_FORMS:
-        raise program_syntax(f"`{item.text}` has a meaning already.", item.position)
-    return item.text
+def function_name(item: Item) -> str:
+    """Return the name of a new function. Raises ProgramSyntax."""
+    name = variable_name(item)
+    if name in FUNCTIONS or name in SPECIAL_FORMS:
+        raise program_syntax(f"`{name}` has a meaning already.", item.position)
+    return name

@@ -229,7 +229,7 @@ def _let(compiler: FunctionCompiler, head: Word, args: Args) -> None:
         if not isinstance(binding, ParenthesizedForm) or len(binding.items) != 2:
             raise program_syntax("Expected (name value).", binding.position)
         compiler.form(binding.items[1])
-        slot = compiler.define_local(_local_name(binding.items[0]))
+        slot = compiler.define_local(variable_name(binding.items[0]))
         compiler.emit(store, slot, binding.position)
     compiler.body(args[1:])
     compiler.close_scope()
@@ -353,7 +353,7 @@ def _fold(compiler: FunctionCompiler, head: Word, args: Args) -> None:
     slot = compiler.slot()
     compiler.emit(store, slot, total.position)
     loop = _begin(compiler, head, args[1:])
-    compiler.scoped({_local_name(total.items[0]): slot, **loop.scope}, args[2:])
+    compiler.scoped({variable_name(total.items[0]): slot, **loop.scope}, args[2:])
     compiler.emit(store, slot, head.position)
     _end(compiler, head, loop)
     compiler.emit(load, slot, head.position)
@@ -374,7 +374,7 @@ def _begin(compiler: FunctionCompiler, head: Word, args: Args) -> _Loop:
     target = args[0] if args else head
     if len(args) < 2 or not isinstance(target, ParenthesizedForm) or len(target.items) != 2:
         raise program_syntax(f"`{head.text}` takes (name list) and forms.", head.position)
-    name = _local_name(target.items[0])
+    name = variable_name(target.items[0])
     compiler.form(target.items[1])
     slot, item = compiler.slot(2), compiler.slot()
     compiler.emit(begin_loop, slot, target.position)
@@ -404,8 +404,9 @@ def _recent(compiler: FunctionCompiler, head: Word, args: Args) -> None:
     compiler.emit(recent, number, head.position)
 
 
-def _local_name(item: Item) -> str:
-    if not isinstance(item, Word) or not item.plain or not is_plain(item.text):
+def variable_name(item: Item) -> str:
+    """Return the name of a new variable. Raises ProgramSyntax."""
+    if not isinstance(item, Word) or not item.plain or not is_plain(item.text.rstrip("?!")):
         raise program_syntax("Expected a name: letters, digits, - and _.", item.position)
     return item.text
 
