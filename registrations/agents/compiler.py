@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from eventhub.base import limits
 from registrations.agents.errors import as_program, program_syntax
-from registrations.agents.forms import SPECIAL_FORMS, FunctionCompiler, Names, variable_name
+from registrations.agents.forms import SPECIAL_FORMS
+from registrations.agents.function_compiler import FunctionCompiler, Names, variable_name
 from registrations.agents.functions import FUNCTIONS
 from registrations.agents.machine import Code
 from registrations.agents.program import AgentProgram
@@ -37,7 +38,7 @@ def compile_program(text: str) -> AgentProgram:
 
 
 def _compiled(text: str, items: Sequence[Item]) -> AgentProgram:
-    names = Names({}, {}, [])
+    names = Names(SPECIAL_FORMS, {}, {}, [])
     triggers: list[Node] = []
     definitions: list[_Definition] = []
     forms: list[Item] = []
