@@ -33,7 +33,7 @@ from registrations.temporal.pattern import (
     FieldBinding,
     TemporalPattern,
 )
-from registrations.temporal.test_forms import parsed_test, variable_in
+from registrations.temporal.relation_forms import parsed_test, variable_in
 
 _BOUNDS = FormBounds()  # those of a filter: a pattern is read, stored and shown as one
 _HEADS = ("event", "test", "not", "memory")

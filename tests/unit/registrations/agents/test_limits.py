@@ -48,7 +48,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
     ),
     "long texts again and again": (
         f'(let ((x "{LONG}")) (while true (concat x x x)))',
-        "memory_max",
+        "steps_max",
     ),
     "a doubled list": (GROW.format(start="(list 1)", more="(join-lists x x)"), "value_too_large"),
     "a list in itself twice": (GROW.format(start="(list)", more="(list x x)"), "memory_max"),
@@ -77,7 +77,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
     ),
     "a large value to remember": ("(remember 'x (range 1000))", "state_max"),
     "many names to remember": ("(for (n (range 65)) (remember (text n) n))", "state_max"),
-    "a long name to remember": (f'(remember "{LONG}{LONG[:6400]}" 1)', "state_max"),
+    "a long name to remember": (f'(remember "{LONG}{LONG[:6340]}" 1)', "state_max"),
     "texts compared": (f'(let ((x "{LONG}")) (while true (< x x x x x x)))', "steps_max"),
     "a text searched": (
         f'(let ((x "{"a" * 10_000}") (y "{"a" * 5_000}b")) (while true (contains x y)))',
