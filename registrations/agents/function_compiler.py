@@ -184,7 +184,8 @@ def check_count(head: Word, args: Args, least: int, most: int | None) -> None:
     if len(args) < least or (most is not None and len(args) > most):
         expected = f"{least}" if least == most else f"{least} to {most}"
         expected = f"at least {least}" if most is None else expected
-        message = f"`{head.text}` takes {expected} arguments, not {len(args)}."
+        plural = "" if expected in ("1", "at least 1") else "s"
+        message = f"`{head.text}` takes {expected} argument{plural}, not {len(args)}."
         raise program_syntax(message, head.position)
 
 

@@ -106,8 +106,9 @@ def _round(machine: Machine, arguments: list[Value]) -> Value:
 def _number(machine: Machine, arguments: list[Value]) -> Value:
     """Return the number that a text is written as; null if it is none."""
     found = number_of(arguments[0])
-    is_whole = isinstance(found, int)
-    return None if is_whole and not limits.INTEGER_MIN <= found <= limits.INTEGER_MAX else found
+    if isinstance(found, int) and not limits.INTEGER_MIN <= found <= limits.INTEGER_MAX:
+        return None
+    return found
 
 
 def _equal(machine: Machine, arguments: list[Value]) -> Value:

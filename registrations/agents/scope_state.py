@@ -75,7 +75,7 @@ def scope_state(key: ScopeKey, scope: AgentScope) -> ScopeState:
     """Return the state of a scope."""
     events: dict[int, _StoredEvent] = {}
     memories: list[_StoredRecent] = []
-    for memory in scope.memories.values():
+    for memory in sorted(scope.memories.values(), key=lambda one: printed(one.filter)):
         memory.remove_until(scope.index - memory.count)
         indexes = [one.index for one in memory.events]
         for one in memory.events:
@@ -91,7 +91,7 @@ def scope_state(key: ScopeKey, scope: AgentScope) -> ScopeState:
             agent.suspended,
             agent.dropped,
         )
-        for agent in scope.agents.values()
+        for _, agent in sorted(scope.agents.items())
     ]
     return ScopeState(
         key, scope.index, scope.position, list(events.values()), memories, agents

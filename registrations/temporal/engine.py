@@ -128,8 +128,8 @@ class TemporalEngine:
                     fresh.add(number, registration, ())
 
     def waiting(self, pattern: int, key: Scalar = None) -> Waiting | None:
-        """Return what a pattern waits for, with its partial matches, the most recent first; None
-        if it does not exist. A temporal pattern has no partitions.
+        """Return what a pattern waits for, with its partial matches, the longest first; None if
+        it does not exist. A temporal pattern has no partitions.
         """
         joins = self._joins(pattern)
         if joins is None or key is not None:
@@ -142,12 +142,12 @@ class TemporalEngine:
         return Waiting(joins.plan.pattern.text, status, None, None, {}, children)
 
     def partial_matches(self, pattern: int) -> list[PartialMatch]:
-        """Return the partial matches of a pattern, the most recent first, up to a limit."""
+        """Return the partial matches of a pattern, the longest first, up to a limit."""
         joins = self._joins(pattern)
         if joins is None:
             return []
         now = self._networks[self._keys[pattern]].index
-        shown = joins.partial()[: limits.TEMPORAL_SHOWN_MAX]
+        shown = joins.partial(now)[: limits.TEMPORAL_SHOWN_MAX]
         return [_partial_match(joins, level, combination, now) for level, combination in shown]
 
     @property

@@ -127,20 +127,26 @@ class PatternJoins:
                 del self._found[combination]
 
     def forget_until(self, index: int, reason: str) -> None:
-        """Forget all events up to an index, with the partial matches that have one of them."""
+        """Forget all events up to an index, with the partial matches that have one of them; do
+        nothing if they are forgotten.
+        """
+        if index <= self._low:
+            return
         self.count_dropped(reason, index - self._low)
         self.start = self._low = index
         for oldest in sorted({*self._by_oldest, *self._by_blocker}):
             if oldest <= index:
                 self._expire(oldest)
 
-    def partial(self) -> list[tuple[int, Combination]]:
-        """Return the partial matches with their level, the latest of their events first; those of
-        the last level have all events and wait for an excluded one to leave.
+    def partial(self, now: int) -> list[tuple[int, Combination]]:
+        """Return the partial matches after the event with an index, with their level: the longest
+        first, of these those of the most recent events. Those of the last level have all events and
+        wait for an excluded one to leave.
         """
+        low = max(self.start, now - self.memory)
         alone = self._joins[0].alpha.entries if self._last else ()
         found: list[tuple[int, Combination]] = [
-            (0, (entry,)) for entry in alone if entry.index > self._low
+            (0, (entry,)) for entry in alone if entry.index > low
         ]
         for level, join in enumerate(self._joins[2:], 1):
             found += ((level, one) for waiting in join.waiting.values() for one in waiting)
@@ -165,9 +171,9 @@ class PatternJoins:
         join = self._joins[level]
         key, check, low = join.key_of_entry(entry), join.check, self._low
         for combination in self._combinations(level, key):
+            self._count()
             if self._low != low and oldest_of(combination) <= self._low:
                 continue  # forgotten meanwhile
-            self._count()
             longer = (*combination, entry)
             if check is None or check(longer):
                 self._extend(longer, level)
@@ -197,9 +203,9 @@ class PatternJoins:
         for entry in reversed(join.entries.get(key, ())):
             if entry.index > self._now:
                 continue
+            self._count()
             if entry.index <= self._low or oldest <= self._low:
                 break
-            self._count()
             longer = (*combination, entry)
             if check is None or check(longer):
                 self._extend(longer, level + 1)
@@ -207,11 +213,11 @@ class PatternJoins:
     def _complete(self, combination: Combination) -> None:
         """Take a combination of all events."""
         excluded = self._latest_excluded(combination) if self._absent else None
-        if excluded is None:
+        if excluded is None or excluded <= self._low:
             self._found[combination] = None
             return
         oldest = oldest_of(combination)
-        if excluded >= oldest:
+        if oldest <= max(excluded, self._low):
             return
         self._blocked[combination] = excluded
         for join in self._absent:
@@ -231,9 +237,9 @@ class PatternJoins:
         for entry in reversed(join.entries.get(join.key_of(combination), ())):
             if entry.index > self._now:
                 continue
+            self._count()
             if entry.index <= self._low:
                 break
-            self._count()
             if join.check is None or join.check((*combination, entry)):
                 return entry.index
         return None

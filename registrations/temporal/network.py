@@ -237,6 +237,7 @@ class TemporalNetwork:
         outputs: list[Output] = []
         for number in sorted(largest.users):
             joins = largest.users[number]
+            joins.step(self.index, {})  # it may not have been called for a while
             joins.forget_until(until, "entries_max")
             outputs += self._outputs(joins, position)
         self._entries -= largest.memory.remove_until(until)

@@ -64,12 +64,12 @@ def network_state(key: ScopeKey, network: TemporalNetwork) -> NetworkState:
     segments: dict[str, int] = {}
     positions: dict[int, _StoredPosition] = {}
     memories: list[_StoredMemory] = []
-    for pattern, alpha in network.alphas.items():
+    for text, alpha in sorted((_text(one), alpha) for one, alpha in network.alphas.items()):
         entries: list[tuple[int, list[Scalar]]] = []
         for entry in alpha.memory.entries:
             positions.setdefault(entry.index, _stored(entry.index, entry.position, segments))
             entries.append((entry.index, list(entry.values)))
-        memories.append(_StoredMemory(_text(pattern), alpha.memory.complete_from, entries))
+        memories.append(_StoredMemory(text, alpha.memory.complete_from, entries))
     last = network.position
     return NetworkState(
         key,
@@ -80,7 +80,7 @@ def network_state(key: ScopeKey, network: TemporalNetwork) -> NetworkState:
         memories,
         [
             _StoredRegistration(number, _digest(one), network.joins[number].start, is_ended)
-            for number, one in network.registrations.items()
+            for number, one in sorted(network.registrations.items())
             for is_ended in (network.joins[number].is_ended,)
         ],
     )

@@ -27,7 +27,7 @@ ERRORS = """
 """
 
 
-@pytest.mark.req("OIF-23")
+# OIF-23
 def test_an_agent_counts_the_errors_of_the_last_events_and_reports_the_third() -> None:
     types = "e..e.......e.e.e"
     stream = [{"type": "error" if one == "e" else "info"} for one in types]

@@ -96,7 +96,7 @@ HOSTILE: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.req("OIF-23")
+# OIF-23
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_program_ends_within_its_limits(name: str) -> None:
     text, code = HOSTILE[name]

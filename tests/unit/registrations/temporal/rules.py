@@ -271,11 +271,11 @@ def _amount(operand: Any, bound: dict[str, Any]) -> tuple[str, Any] | None:
 def _calculated(op: str, left: tuple[str, Any], right: tuple[str, Any]) -> tuple[str, Any] | None:
     kinds = left[0], right[0]
     if op == "-" and kinds == ("clock", "clock"):
-        return "number", left[1] - right[1]
+        return "number", round(left[1] - right[1], 6)
     if op == "+" and kinds == ("number", "clock"):
         left, right, kinds = right, left, ("clock", "number")
     if kinds == ("clock", "number") and op in "+-":
-        return "clock", left[1] + right[1] if op == "+" else left[1] - right[1]
+        return "clock", round(left[1] + right[1] if op == "+" else left[1] - right[1], 6)
     if kinds != ("number", "number") or (op == "/" and right[1] == 0):
         return None
     one, other = left[1], right[1]

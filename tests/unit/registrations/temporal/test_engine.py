@@ -70,18 +70,18 @@ def logins(*found: tuple[Any, str]) -> list[Fields]:
 # --- OIF's rows ---
 
 
-@pytest.mark.req("OIF-21")
+# OIF-21
 def test_three_events_of_one_user_in_the_order_of_their_times_match_once() -> None:
     stream = logins((1, "u"), (2, "v"), (3, "u"), (4, "u"))
     assert fed(engine_of(SEED), stream) == [[], [], [], [(1, 3, 4)]]
 
 
-@pytest.mark.req("OIF-21")
+# OIF-21
 def test_the_time_is_compared_not_the_order_of_arrival() -> None:
     assert fed(engine_of(SEED), logins((3, "u"), (1, "u"), (4, "u"))) == [[], [], [(2, 1, 3)]]
 
 
-@pytest.mark.req("OIF-21")
+# OIF-21
 def test_times_of_day_are_compared_as_times() -> None:
     stream = logins(("9:59:59", "u"), ("10:00:00", "u"), ("12:40:18", "u"))
     assert fed(engine_of(SEED), stream) == [[], [], [(1, 2, 3)]]
@@ -89,7 +89,7 @@ def test_times_of_day_are_compared_as_times() -> None:
     assert fed(engine_of(SEED), texts) == [[], [], [(1, 2, 3)]]
 
 
-@pytest.mark.req("OIF-20")
+# OIF-20
 def test_one_event_is_not_used_twice_because_its_time_is_not_before_itself() -> None:
     assert fed(engine_of(SEED), logins((1, "u"), (1, "u"), (2, "u"), (2, "u"))) == [[]] * 4
     free = "(event (userid ?u)) (event (userid ?u))"
@@ -98,21 +98,21 @@ def test_one_event_is_not_used_twice_because_its_time_is_not_before_itself() -> 
     assert fed(engine_of(apart), logins((1, "u"), (1, "v"), (1, "u"))) == [[], [], [(1, 3)]]
 
 
-@pytest.mark.req("OIF-20")
+# OIF-20
 def test_a_variable_in_several_events_has_one_value() -> None:
     text = "(event (type 'a) (user ?u)) (event (type 'b) (user ?u))"
     stream = [{"type": t, "user": u} for t, u in ("ap", "bq", "aq", "bp")]
     assert fed(engine_of(text), stream) == [[], [], [(3, 2)], [(1, 4)]]
 
 
-@pytest.mark.req("OIF-22")
+# OIF-22
 def test_only_the_most_recent_events_match() -> None:
     stream = logins((1, "u"), (2, "v"), (3, "u"), (4, "u"))
     assert fed(engine_of(f"(memory 3) {SEED}"), stream) == [[]] * 4
     assert fed(engine_of(f"(memory 4) {SEED}"), stream)[-1] == [(1, 3, 4)]
 
 
-@pytest.mark.req("OIF-22")
+# OIF-22
 def test_a_new_pattern_recalls_old_events_if_asked_to() -> None:
     stream = logins((1, "u"), (2, "v"), (3, "u"), (4, "u"))
     recent = [(position(n), event(one)) for n, one in enumerate(stream, 1)]
@@ -159,7 +159,7 @@ def test_a_match_is_not_taken_back() -> None:
 # --- what patterns share, and what an event costs ---
 
 
-@pytest.mark.req("OIF-29")
+# OIF-29
 def test_patterns_with_the_same_event_share_its_memory() -> None:
     engine = engine_of(*(f"(memory {5 + n}) {SEED}" for n in range(20)))
     (network,) = engine._networks.values()
@@ -400,7 +400,7 @@ def test_a_pattern_with_another_text_starts_again_and_an_unknown_format_is_an_er
 # --- partial matches ---
 
 
-@pytest.mark.req("RDY-46")
+# RDY-46
 def test_partial_matches_say_what_is_bound_and_what_they_wait_for() -> None:
     engine = engine_of(f"(memory 10) {SEED}")
     fed(engine, logins((1, "u"), (2, "u")))
