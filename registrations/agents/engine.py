@@ -69,8 +69,8 @@ class AgentEngine:
         if agents is None:
             agents = self._scopes[scope] = AgentScope(self._hierarchy, self._clock)
             self._index()
-        self._keys[number] = scope
         agents.add(number, program, recent)
+        self._keys[number] = scope
 
     def remove(self, number: int) -> None:
         """Remove an agent with what it remembers; do nothing if it does not exist."""

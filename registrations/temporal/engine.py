@@ -81,8 +81,9 @@ class TemporalEngine:
         if network is None:
             network = self._networks[scope] = TemporalNetwork(self._hierarchy)
             self._index()
+        outputs = network.add(number, registration, recent)
         self._keys[number] = scope
-        return network.add(number, registration, recent)
+        return outputs
 
     def remove(self, number: int) -> None:
         """Remove a pattern with its partial matches; do nothing if it does not exist."""
