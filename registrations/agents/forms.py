@@ -32,7 +32,7 @@ from registrations.agents.machine import (
 from registrations.agents.program import RecentEvents
 from registrations.filters.ast import Truth
 from registrations.filters.predicate import parse_predicate_form
-from registrations.filters.sexpr import Item, Literal, ParenthesizedForm, Word
+from registrations.filters.sexpr import Literal, ParenthesizedForm, Word
 
 _LATER = -1  # a target that is not known yet
 

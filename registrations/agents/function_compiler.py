@@ -69,9 +69,7 @@ class FunctionCompiler:
     def code(self) -> Code:
         """Return the instructions, which end with the return to the caller."""
         self.emit(leave, None, TextPosition(1, 1))
-        return Code(
-            self._name, self._parameters, self._slots, self._instructions, self._positions
-        )
+        return Code(self._name, self._parameters, self._slots, self._instructions, self._positions)
 
     def emit(self, instruction: Instruction, argument: Any, position: TextPosition) -> int:
         """Add an instruction; return its place."""

@@ -1,4 +1,4 @@
-"""All functions that programs call, with the fewest and the most arguments of each. Plain module."""
+"""All functions that programs call, each with its fewest and most arguments. Plain module."""
 
 from registrations.agents.host_functions import HOST_FUNCTIONS
 from registrations.agents.number_functions import NUMBER_FUNCTIONS

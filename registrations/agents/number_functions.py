@@ -129,10 +129,7 @@ def _ordered(holds: Callable[[Any, Any], bool]) -> Function:
             machine.read(len(value) if isinstance(value, str) else 0)
         found = [quantity_of(value) for value in arguments]
         return all(
-            one is not None
-            and other is not None
-            and one[0] == other[0]
-            and holds(one[1], other[1])
+            one is not None and other is not None and one[0] == other[0] and holds(one[1], other[1])
             for one, other in pairwise(found)
         )
 

@@ -93,14 +93,10 @@ def scope_state(key: ScopeKey, scope: AgentScope) -> ScopeState:
         )
         for _, agent in sorted(scope.agents.items())
     ]
-    return ScopeState(
-        key, scope.index, scope.position, list(events.values()), memories, agents
-    )
+    return ScopeState(key, scope.index, scope.position, list(events.values()), memories, agents)
 
 
-def restored_scope(
-    scope: AgentScope, state: ScopeState, programs: dict[int, AgentProgram]
-) -> None:
+def restored_scope(scope: AgentScope, state: ScopeState, programs: dict[int, AgentProgram]) -> None:
     """Fill a new scope with these programs and a state. Agents that the state lacks, or has with
     another program, know later events only.
     """

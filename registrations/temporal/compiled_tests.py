@@ -19,10 +19,10 @@ from registrations.filters.quantities import (
 )
 from registrations.temporal.entries import Entry, equality_key
 from registrations.temporal.expressions import (
-    EveryTest,
     AnyTest,
     BoundVariable,
     Calculation,
+    EveryTest,
     Expression,
     JoinTest,
     NegatedTest,

@@ -5,6 +5,7 @@ It has the interface of `registrations/patterns/pattern_engine.py`, and one netw
 streams that registrations name.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec

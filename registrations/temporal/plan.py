@@ -15,10 +15,10 @@ from registrations.temporal.compiled_tests import Check, Slot, all_of, compiled
 from registrations.temporal.entries import AlphaPattern
 from registrations.temporal.errors import as_temporal
 from registrations.temporal.expressions import (
-    EveryTest,
     AnyTest,
     BoundVariable,
     Calculation,
+    EveryTest,
     Expression,
     JoinTest,
     NegatedTest,
@@ -129,7 +129,9 @@ class _Planner:
                 tests.append(_of_entry(test, {n: i for n, (_, i) in self._slots.items()}))
             elif max(levels) == level:
                 checks.append(compiled(test, self._slots))
-        return _join_plan(number, self._pattern.events[number], fields, _JoinParts(keys, tests, checks))
+        return _join_plan(
+            number, self._pattern.events[number], fields, _JoinParts(keys, tests, checks)
+        )
 
     def _absent(self, number: int) -> JoinPlan:
         absent = self._pattern.absent[number]

@@ -9,11 +9,11 @@ from registrations.filters.ast import Const
 from registrations.filters.sexpr import Item, Literal, ParenthesizedForm, Word
 from registrations.temporal.errors import temporal_syntax, too_large
 from registrations.temporal.expressions import (
-    EveryTest,
     AnyTest,
     BoundVariable,
     Calculation,
     CalculationOp,
+    EveryTest,
     Expression,
     JoinTest,
     NegatedTest,

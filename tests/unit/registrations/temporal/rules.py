@@ -64,7 +64,7 @@ def random_rule(random: Random, events_max: int = 3) -> Rule:
         _random_absent(random, f"n{number}", names)
         for number in range(random.choice((0, 0, 1, 1, 2)))
     )
-    return Rule(random.randint(1, 8), events, tuple(tests), absent)
+    return Rule(random.randint(1, 8 if count < 4 else 5), events, tuple(tests), absent)
 
 
 def _random_event(random: Random, name: str, shares: bool) -> RuleEvent:
@@ -229,7 +229,8 @@ def _holds(test: Test, bound: dict[str, Any]) -> bool:
 
 
 def _in_order(op: str, one: tuple[str, Any], other: tuple[str, Any]) -> bool:
-    less, equal = one[1] < other[1], one[1] == other[1]
+    less: bool = one[1] < other[1]
+    equal: bool = one[1] == other[1]
     return {"<": less, "<=": less or equal, ">": not less and not equal, ">=": not less}[op]
 
 

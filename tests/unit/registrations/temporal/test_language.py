@@ -132,18 +132,22 @@ def test_a_filter_that_expands_into_too_many_alternatives_is_refused() -> None:
 
 def test_events_that_share_an_equality_are_joined_first() -> None:
     """A cartesian product of the first two would be examined otherwise."""
-    plan = planned(parse_temporal("""
+    plan = planned(
+        parse_temporal("""
         (event (a ?a)) (event (b ?b)) (event (a ?c)) (event (b ?b) (a ?a))
-        (test (= ?a ?c))"""))
+        (test (= ?a ?c))""")
+    )
     assert [join.number for join in plan.joins] == [0, 2, 3, 1]
     assert [len(join.own) for join in plan.joins] == [0, 1, 1, 1]
     assert all(join.check is None for join in plan.joins)
 
 
 def test_a_test_of_one_event_is_part_of_its_memory() -> None:
-    plan = planned(parse_temporal("""
+    plan = planned(
+        parse_temporal("""
         (event (a ?a) (b ?b)) (event (c ?c) (d ?c))
-        (test (and (< ?a ?b 5) (= ?b 3) (< ?c ?a)))"""))
+        (test (and (< ?a ?b 5) (= ?b 3) (< ?c ?a)))""")
+    )
     first, second = plan.joins
     found = [printed_test(test) for test in first.alpha.tests]
     assert found == ["(< ?0 ?1)", "(< ?1 5)", "(= ?1 3)"]
