@@ -187,18 +187,18 @@ def drop(machine: Machine, _: None) -> None:
 
 
 def jump(machine: Machine, target: int) -> None:
-    """Go on elsewhere."""
+    """Continue elsewhere."""
     machine.pc = target
 
 
 def jump_unless(machine: Machine, target: int) -> None:
-    """Go on elsewhere if the top of the stack is not true; remove it."""
+    """Continue elsewhere if the top of the stack is not true; remove it."""
     if not is_true(machine.stack.pop()):
         machine.pc = target
 
 
 def jump_unless_or_drop(machine: Machine, target: int) -> None:
-    """Go on elsewhere if the top of the stack is not true, and keep it; else remove it."""
+    """Continue elsewhere if the top of the stack is not true, and keep it; else remove it."""
     if is_true(machine.stack[-1]):
         machine.stack.pop()
     else:
@@ -206,7 +206,7 @@ def jump_unless_or_drop(machine: Machine, target: int) -> None:
 
 
 def jump_if_or_drop(machine: Machine, target: int) -> None:
-    """Go on elsewhere if the top of the stack is true, and keep it; else remove it."""
+    """Continue elsewhere if the top of the stack is true, and keep it; else remove it."""
     if is_true(machine.stack[-1]):
         machine.pc = target
     else:

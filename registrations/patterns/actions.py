@@ -25,7 +25,7 @@ from registrations.patterns.pattern_engine import (
     Notify,
     Output,
 )
-from registrations.patterns.values import Bindings, BoundEvent, BoundValue, Number, Value
+from registrations.patterns.values import Bindings, BoundEvent, BoundValue, Number, PatternValue
 
 _BY = "by"
 
@@ -34,7 +34,7 @@ class Effect(NamedTuple):
     """An action that has an effect besides a binding. `values`: what it computes."""
 
     action: NotifyAction | AnnounceAction | IncrementAction
-    values: tuple[tuple[str, Value], ...] = ()
+    values: tuple[tuple[str, PatternValue], ...] = ()
     form: NewEventValues | None = None
 
 
@@ -93,7 +93,7 @@ def _effect(action: NotifyAction | AnnounceAction | IncrementAction) -> Effect:
             form = NewEventValues(event)
             return Effect(action, form.values, form)
         case IncrementAction(_, by):
-            return Effect(action, ((_BY, Value(by)),))
+            return Effect(action, ((_BY, PatternValue(by)),))
     return Effect(action)
 
 

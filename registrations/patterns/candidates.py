@@ -14,7 +14,7 @@ BY_ORDER = attrgetter("order")
 _EVALUATION_STEPS = 8
 
 
-class Run(NamedTuple):
+class OpenSequence(NamedTuple):
     """A sequence that matched and takes events until the part around it matches. `first`: its first
     event, as an index into the events of its element.
     """
@@ -25,7 +25,7 @@ class Run(NamedTuple):
     most: int | None
 
 
-BoundPart = BoundValue | Run
+BoundPart = BoundValue | OpenSequence
 Bound = tuple[tuple[str, BoundPart], ...]  # variables in the order of the text
 
 
@@ -57,7 +57,7 @@ class Candidates:
         if self.steps < 0:
             raise StepsExceeded
 
-    def taken(self, run: Run, end: int) -> tuple[BoundEvent, ...]:
+    def taken(self, run: OpenSequence, end: int) -> tuple[BoundEvent, ...]:
         """Return the events of a sequence when the part around it ends: those that it needs, and
         those before the end up to its most.
         """
@@ -72,7 +72,7 @@ class Candidates:
 def closed(candidates: Candidates, bound: Bound, end: int) -> Bound:
     """Return bindings in which every sequence is complete, the part around it having ended."""
     return tuple(
-        (name, candidates.taken(value, end) if isinstance(value, Run) else value)
+        (name, candidates.taken(value, end) if isinstance(value, OpenSequence) else value)
         for name, value in bound
     )
 

@@ -14,7 +14,7 @@ from registrations.matching.spec import specs_of_form
 LeafKey = tuple[tuple[str, ...], ...]  # equal for filters with the same normal form
 
 
-class Leaf:
+class ElementFilter:
     """A filter, and how many elements have it."""
 
     __slots__ = ("key", "number", "users")
@@ -34,8 +34,8 @@ class LeafIndex:
 
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self._matcher = FilterMatcher(MemoryMatcher(hierarchy))
-        self._leaves: dict[LeafKey, Leaf] = {}
-        self._by_number: dict[int, Leaf] = {}
+        self._leaves: dict[LeafKey, ElementFilter] = {}
+        self._by_number: dict[int, ElementFilter] = {}
         self._made = 0
         self._event: Event | None = None  # the last one, ...
         self._found: list[int] = []  # ... and what it matched
@@ -58,7 +58,7 @@ class LeafIndex:
         key = _key_of(form)
         leaf = self._leaves.get(key)
         if leaf is None:
-            leaf = self._leaves[key] = self._by_number[self._made] = Leaf(self._made, key)
+            leaf = self._leaves[key] = self._by_number[self._made] = ElementFilter(self._made, key)
             self._made += 1
             self._matcher.add(leaf.number, specs_of_form(form))
             self._event = None

@@ -3,7 +3,7 @@
 from registrations.filters.values import MISSING
 from registrations.patterns.ast import NewEventForm
 from registrations.patterns.pattern_engine import NewEvent
-from registrations.patterns.values import Bindings, Counters, Value
+from registrations.patterns.values import Bindings, Counters, PatternValue
 
 _NO_COUNTERS: Counters = {}
 
@@ -14,7 +14,7 @@ class NewEventValues:
     def __init__(self, form: NewEventForm, variable: str = "") -> None:
         self.variable = variable
         self._form = form
-        self.values = tuple((name, Value(operand)) for name, operand in form.attributes)
+        self.values = tuple((name, PatternValue(operand)) for name, operand in form.attributes)
 
     def of(self, bindings: Bindings, counters: Counters = _NO_COUNTERS) -> NewEvent:
         """Create the event; an attribute without a value is left out."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from registrations.filters.ast import Scalar
 from registrations.patterns.candidates import Candidates, Found
-from registrations.patterns.plan import ActivePart, Step
+from registrations.patterns.plan import ActivePart, WayStep
 from registrations.patterns.search import ButNotNode, EitherNode, SearchNode, ThenNode
 from registrations.patterns.values import BoundEvent
 
@@ -26,7 +26,7 @@ class Window(NamedTuple):
     last: int
 
 
-class Partition:
+class PatternPartition:
     """The events that the elements of a pattern took, of one key, since its last match.
 
     `count`: of all of them, also those that have left the window. `time_us`: of the newest.
@@ -92,7 +92,7 @@ def match_of_part(part: ActivePart, candidates: Candidates, order: int) -> Found
     return None
 
 
-def _starts(way: tuple[Step, ...], candidates: Candidates, order: int) -> Iterator[int]:
+def _starts(way: tuple[WayStep, ...], candidates: Candidates, order: int) -> Iterator[int]:
     """Yield the events after which a part is active while the newest event comes."""
     starts: Iterator[int] = iter((0,))
     for node, is_right in way:

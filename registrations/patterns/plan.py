@@ -34,10 +34,10 @@ from registrations.patterns.search import (
     ThenNode,
     WhereNode,
 )
-from registrations.patterns.values import Condition, ReadValue
+from registrations.patterns.values import PatternCondition, ReadValue
 
 
-class Step(NamedTuple):
+class WayStep(NamedTuple):
     """One node on the way from the whole pattern to a part: the node, and which side of it leads
     there.
     """
@@ -51,7 +51,7 @@ class ActivePart(NamedTuple):
 
     number: int
     node: DoNode
-    way: tuple[Step, ...]
+    way: tuple[WayStep, ...]
     effects: tuple[Effect, ...]
 
 
@@ -128,7 +128,7 @@ class _Builder:
                 return PlannedPart(part, _pair(part, left.node, right.node), (left, right))
             case Where(inner, condition):
                 within = self.planned(inner)
-                test = Condition(condition)
+                test = PatternCondition(condition)
                 self._reads.update(test.reads)
                 return PlannedPart(part, WhereNode(within.node, test), (within,))
         within = self.planned(part.part)
@@ -179,13 +179,13 @@ def _spine(tree: PlannedPart) -> list[SearchNode]:
 
 def _active(
     tree: PlannedPart,
-    way: tuple[Step, ...],
+    way: tuple[WayStep, ...],
     effects: dict[SearchNode, tuple[Effect, ...]],
     *,
     whole: bool = False,
 ) -> Iterator[ActivePart]:
     for index, inner in enumerate(tree.inner):
-        step = Step(tree.node, index == 1)
+        step = WayStep(tree.node, index == 1)
         yield from _active(inner, (*way, step), effects, whole=whole and isinstance(tree.part, Do))
     if isinstance(tree.node, DoNode) and not whole and effects[tree.node]:
         yield ActivePart(0, tree.node, way, effects[tree.node])

@@ -12,7 +12,7 @@ from registrations.filters.ast import Scalar
 from registrations.filters.values import MISSING, key_of, value_of
 from registrations.patterns.actions import Occasion, outer, run
 from registrations.patterns.candidates import Candidates, StepsExceeded, bindings_of
-from registrations.patterns.partition import Partition, Window, match_of, match_of_part
+from registrations.patterns.partition import PatternPartition, Window, match_of, match_of_part
 from registrations.patterns.pattern_engine import Dropped, EventPosition, Match, Output
 from registrations.patterns.plan import Plan
 from registrations.patterns.printed import normal_pattern
@@ -42,7 +42,7 @@ class RunningPattern:
         self.plan = plan
         self.sees = sees
         self.leaves: tuple[int, ...] = ()
-        self.partitions: dict[Any, Partition] = {}
+        self.partitions: dict[Any, PatternPartition] = {}
         self.counters: dict[str, Number] = {}
         self.bytes = 0
         self.ended = False
@@ -67,7 +67,7 @@ class RunningPattern:
         if partition is None:
             if not mask & self.plan.root.opening:
                 return
-            partition = Partition(key, len(self.plan.elements))
+            partition = PatternPartition(key, len(self.plan.elements))
         else:
             self.bytes -= partition.bytes
         self._add(partition, moment, mask, outputs)
@@ -87,7 +87,9 @@ class RunningPattern:
         is_key = found is not None and isinstance(found, str | int | float | bool)
         return found if is_key else MISSING
 
-    def _add(self, partition: Partition, moment: Moment, mask: int, outputs: list[Output]) -> None:
+    def _add(
+        self, partition: PatternPartition, moment: Moment, mask: int, outputs: list[Output]
+    ) -> None:
         values = {
             path: value_of(path, moment.event)
             for index, paths in enumerate(self.plan.components)
@@ -102,7 +104,7 @@ class RunningPattern:
             self._report(crowded, "last", partition.key, moment, outputs)
 
     def _is_matched(
-        self, partition: Partition, moment: Moment, mask: int, outputs: list[Output]
+        self, partition: PatternPartition, moment: Moment, mask: int, outputs: list[Output]
     ) -> bool:
         """Run the actions of the parts and of the pattern that the newest event completes; return
         whether it completes the pattern.
@@ -226,7 +228,7 @@ class RunningPattern:
             self.bytes += partition.bytes
         return True
 
-    def _saved_partition(self, partition: Partition) -> SavedPartition:
+    def _saved_partition(self, partition: PatternPartition) -> SavedPartition:
         events = [self._saved_event(event) for event in partition.taken]
         orders = [(part, event.order) for part, event in partition.ran.items()]
         return SavedPartition(partition.key, partition.count, events, orders)
@@ -238,8 +240,8 @@ class RunningPattern:
         bits = sum(1 << index for index, one in enumerate(present) if one)
         return SavedEvent(event.position, event.time_us, event.number, event.mask, bits, given)
 
-    def _restored(self, saved: SavedPartition) -> Partition:
-        partition = Partition(saved.key, len(self.plan.elements))
+    def _restored(self, saved: SavedPartition) -> PatternPartition:
+        partition = PatternPartition(saved.key, len(self.plan.elements))
         for one in saved.events:
             paths = [
                 path for index, path in enumerate(self._paths(one.mask)) if one.present >> index & 1

@@ -19,13 +19,13 @@ from registrations.patterns.candidates import (
     BoundPart,
     Candidates,
     Found,
-    Run,
+    OpenSequence,
     bindings_of,
     closed,
     evaluation_steps,
 )
 from registrations.patterns.new_events import NewEventValues
-from registrations.patterns.values import BoundEvent, Condition
+from registrations.patterns.values import BoundEvent, PatternCondition
 
 
 class SearchNode:
@@ -144,7 +144,9 @@ class SequenceNode(SearchNode):
         return _order_at(events, index, until)
 
     def _found(self, end: int, first: int) -> Found:
-        return Found(end, ((self.variable, Run(self.index, first, self.least, self.most)),))
+        return Found(
+            end, ((self.variable, OpenSequence(self.index, first, self.least, self.most)),)
+        )
 
 
 class PairNode(SearchNode):
@@ -286,7 +288,7 @@ class ButNotNode(PairNode):
 class WhereNode(SearchNode):
     """A part whose matches meet a condition."""
 
-    def __init__(self, part: SearchNode, condition: Condition) -> None:
+    def __init__(self, part: SearchNode, condition: PatternCondition) -> None:
         self.part = part
         self.condition = condition
         self.finishing, self.opening = part.finishing, part.opening

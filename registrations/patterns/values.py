@@ -75,7 +75,7 @@ def reads_of(part: Node | Operand) -> tuple[ReadValue, ...]:
     )
 
 
-class Condition:
+class PatternCondition:
     """A condition over variables."""
 
     def __init__(self, node: Node) -> None:
@@ -87,7 +87,7 @@ class Condition:
         return holds(self._node, _event(self.reads, bindings))
 
 
-class Value:
+class PatternValue:
     """A value over variables."""
 
     def __init__(self, operand: Operand) -> None:

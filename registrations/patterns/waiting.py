@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from registrations.patterns.actions import outer
 from registrations.patterns.candidates import Candidates, Found, StepsExceeded, bindings_of
-from registrations.patterns.partition import Partition
+from registrations.patterns.partition import PatternPartition
 from registrations.patterns.pattern_engine import Bound, EventPosition, Waiting
 from registrations.patterns.plan import Plan, PlannedPart
 from registrations.patterns.printed import part_text
@@ -22,7 +22,7 @@ class _View(NamedTuple):
     within_us: int
 
 
-def waiting_of(plan: Plan, partition: Partition, now_us: int) -> Waiting:
+def waiting_of(plan: Plan, partition: PatternPartition, now_us: int) -> Waiting:
     """Return the parts of a pattern with what is matched of them in a partition.
 
     A part that matched shows its preferred match of now; an event that comes may be bound instead.

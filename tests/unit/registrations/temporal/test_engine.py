@@ -1,71 +1,28 @@
-"""The engine of temporal patterns: OIF's examples, what patterns share, limits, state, and what is
-shown of partial matches.
+"""The engine of temporal patterns: OIF's examples, what patterns share, and what is shown of partial
+matches.
 """
 
 import time
-from typing import Any
 
 import pytest
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
-from registrations.patterns.pattern_engine import (
-    Dropped,
-    Ended,
-    EventPosition,
-    Match,
-    Output,
-    PatternEngine,
-)
+from registrations.patterns.pattern_engine import Ended, Match
 from registrations.temporal.engine import TemporalEngine
 from registrations.temporal.language import parse_temporal
 from registrations.temporal.scope_key import ScopeKey
-from tests.unit.registrations.temporal.rules import (
-    Enumeration,
-    Rule,
-    RuleEvent,
-    event,
-    position,
+from tests.unit.registrations.temporal.engines import (
+    OPEN,
+    SCOPE,
+    SEED,
+    engine_of,
+    fed,
+    logins,
+    matches,
+    typed,
 )
-
-SCOPE = ScopeKey((1,))
-SEED = """
-(event (time ?t1) (userid ?u1))
-(event (time ?t2) (userid ?u2))
-(event (time ?t3) (userid ?u3))
-(test (< ?t1 ?t2 ?t3))
-(test (eq ?u1 ?u2 ?u3))
-"""
-Fields = dict[str, Any]
-
-
-def engine_of(*texts: str, once: bool = False) -> TemporalEngine:
-    engine = TemporalEngine()
-    for number, text in enumerate(texts):
-        engine.add(number, parse_temporal(text), SCOPE, once=once)
-    return engine
-
-
-def matches(outputs: list[Output]) -> list[tuple[int, ...]]:
-    """Return the numbers of the events of each match, in the order of the text."""
-    found = [output for output in outputs if isinstance(output, Match)]
-    return [
-        tuple(one.bindings[f"${n + 1}"][0].sequence for n in range(len(one.bindings)))  # type: ignore[union-attr]
-        for one in found
-    ]
-
-
-def fed(engine: PatternEngine, stream: list[Fields], first: int = 1) -> list[list[tuple[int, ...]]]:
-    """Feed events, and return the matches at each."""
-    return [
-        matches(engine.feed(position(number), event(one)))
-        for number, one in enumerate(stream, first)
-    ]
-
-
-def logins(*found: tuple[Any, str]) -> list[Fields]:
-    return [{"time": at, "userid": user} for at, user in found]
-
+from tests.unit.registrations.temporal.rules import Enumeration, Rule, RuleEvent, event, position
 
 # --- OIF's rows ---
 
@@ -131,12 +88,6 @@ def test_a_new_pattern_recalls_old_events_if_asked_to() -> None:
 
 
 # --- not ---
-
-OPEN = "(event (type 'order) (id ?o)) (event (type 'tick)) (not (event (type 'paid) (id ?o)))"
-
-
-def typed(*types: str) -> list[Fields]:
-    return [{"type": one, "id": 1} for one in types]
 
 
 def test_an_excluded_event_prevents_a_match_until_it_is_forgotten() -> None:
@@ -246,157 +197,6 @@ def test_events_of_other_streams_are_not_counted() -> None:
     assert found == {0: [4], 1: [2, 3, 4]}
 
 
-# --- limits ---
-
-FREE = "(event (n ?a)) (event (n ?b)) (event (n ?c)) (test (< ?a ?b ?c))"
-
-
-def numbered(count: int) -> list[Fields]:
-    return [{"n": n} for n in range(count)]
-
-
-def dropped(outputs: list[Output]) -> dict[str, int]:
-    return {one.reason: one.count for one in outputs if isinstance(one, Dropped)}
-
-
-def test_partial_matches_are_bounded_and_the_pattern_forgets_the_older_half(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(limits, "TEMPORAL_PARTIAL_MATCHES_MAX", 100)
-    engine = engine_of(FREE)
-    reasons: set[str] = set()
-    for n, one in enumerate(numbered(200), 1):
-        outputs = engine.feed(position(n), event(one))
-        reasons |= dropped(outputs).keys()
-        (network,) = engine._networks.values()
-        assert network.joins[0]._size <= 100
-        assert outputs or n < 3, "the latest events match after all"
-    assert reasons == {"partial_matches_max"}
-
-
-def test_after_it_forgot_a_pattern_matches_as_with_a_smaller_memory(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(limits, "TEMPORAL_PARTIAL_MATCHES_MAX", 60)
-    engine = engine_of(FREE)
-    kept = 0
-    for n, one in enumerate(numbered(80), 1):
-        outputs = engine.feed(position(n), event(one))
-        if dropped(outputs):
-            (network,) = engine._networks.values()
-            kept = network.index - network.joins[0].start  # with the latest one
-        else:
-            kept += 1
-            others = [(a, b, n) for b in range(n - kept + 1, n) for a in range(n - kept + 1, b)]
-            assert matches(outputs) == sorted(others)
-    assert 5 < kept < 12
-
-
-def test_examined_combinations_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "TEMPORAL_JOINS_PER_EVENT_MAX", 50)
-    engine = engine_of("(event (n ?a)) (event (n ?b)) (test (< ?b ?a))")
-    seen: dict[str, int] = {}
-    before = 0
-    for n, one in enumerate(numbered(500), 1):
-        for reason, count in dropped(engine.feed(position(n), event(one))).items():
-            seen[reason] = seen.get(reason, 0) + count
-        examined, before = engine.counters.examined - before, engine.counters.examined
-        assert examined <= 2 * 50
-    assert seen.keys() == {"joins_max"}
-    assert 400 < seen["joins_max"] < 500
-
-
-def test_matches_of_one_event_are_bounded_and_the_most_recent_are_reported(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(limits, "TEMPORAL_MATCHES_PER_EVENT_MAX", 3)
-    engine = engine_of("(event (n ?a)) (event (n ?b)) (test (< ?a ?b))")
-    fed(engine, numbered(10))
-    outputs = engine.feed(position(11), event({"n": 99}))
-    assert matches(outputs) == [(8, 11), (9, 11), (10, 11)]
-    assert dropped(outputs) == {"matches_max": 7}
-
-
-def test_remembered_events_of_all_patterns_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "TEMPORAL_ENTRIES_MAX", 100)
-    rare = "(event (rare ?a)) (event (rare ?b)) (test (< ?a ?b))"
-    engine = engine_of("(event (n ?a)) (event (n ?b)) (test (= ?a (+ ?b 1)))", rare)
-    forgot = 0
-    for n, one in enumerate(numbered(300), 1):
-        outputs = engine.feed(position(n), event({**one, **({"rare": n} if n == 1 else {})}))
-        assert all(one.pattern == 0 for one in outputs)
-        forgot += dropped(outputs).get("entries_max", 0)
-        assert len(matches(outputs)) == (n > 1)
-    assert forgot > 200
-    (network,) = engine._networks.values()
-    assert network._entries == sum(len(one.memory.entries) for one in network.alphas.values())
-    assert network._entries <= 100
-    assert matches(engine.feed(position(301), event({"rare": 301}))) == [(1, 301)]
-
-
-def test_a_long_text_is_no_value_of_a_variable() -> None:
-    engine = engine_of("(event (a ?a))", "(event (where (exists a)))")
-    outputs = engine.feed(position(1), event({"a": "x" * 1_025}))
-    assert [one.pattern for one in outputs] == [0, 1]
-    assert dropped(outputs) == {"value_chars_max": 1}
-    assert matches(engine.feed(position(2), event({"a": "x" * 1_024}))) == [(2,), (2,)]
-
-
-def test_the_worst_pattern_costs_a_bounded_time() -> None:
-    """Eight events without a relation, each of which fits any event."""
-    engine = engine_of("(memory 10000)" + "".join(f"(event (n ?n{i}))" for i in range(8)))
-    worst = 0.0
-    for n, one in enumerate(numbered(15), 1):
-        began = time.process_time()
-        outputs = engine.feed(position(n), event(one))
-        worst = max(worst, time.process_time() - began)
-        assert sum(isinstance(one, Match) for one in outputs) <= 1_000
-    assert worst < 5.0
-
-
-# --- state ---
-
-
-def test_a_restored_engine_goes_on_as_the_other_under_all_limits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(limits, "TEMPORAL_PARTIAL_MATCHES_MAX", 50)
-    monkeypatch.setattr(limits, "TEMPORAL_JOINS_PER_EVENT_MAX", 60)
-    monkeypatch.setattr(limits, "TEMPORAL_MATCHES_PER_EVENT_MAX", 5)
-    monkeypatch.setattr(limits, "TEMPORAL_ENTRIES_MAX", 90)
-    texts = (FREE, f"(memory 9) {FREE} (not (event (n ?x) (k 1)) (test (< ?a ?x ?c)))", SEED)
-    engine = engine_of(*texts)
-    other = engine_of(*texts)
-    for n in range(1, 200):
-        one = {"n": n * 7 % 23, "k": n % 5, "time": n % 17, "userid": n % 3}
-        if n % 10 == 0:
-            other = engine_of(*texts)
-            other.restore(engine.state())
-        assert other.feed(position(n), event(one)) == engine.feed(position(n), event(one))
-    assert other.state() == engine.state()
-
-
-def test_the_state_has_the_values_of_fields_only() -> None:
-    engine = engine_of(*(f"(memory {n + 100}) {SEED}" for n in range(50)))
-    stream = [{**one, "note": "x" * 1_000} for one in logins(*((n, f"u{n % 40}") for n in range(149)))]
-    fed(engine, stream)
-    size = len(engine.state())
-    assert 149 * 20 < size < 149 * 60
-
-
-def test_a_pattern_with_another_text_starts_again_and_an_unknown_format_is_an_error() -> None:
-    engine = engine_of("(event (n ?a)) (event (n ?b)) (test (< ?a ?b))", "(event (n ?a))")
-    fed(engine, numbered(3))
-    other = engine_of("(event (n ?a)) (event (n ?b)) (test (> ?a ?b))", "(event (n ?a))")
-    other.restore(engine.state())
-    assert fed(other, [{"n": -5}, {"n": -6}], 4) == [[(4,)], [(4, 5), (5,)]]
-    with pytest.raises(ValueError, match="unknown format"):
-        other.restore(b"\x00" + engine.state()[1:])
-    fresh = engine_of("(event (n ?a))")
-    fresh.restore(TemporalEngine().state())
-    assert fed(fresh, [{"n": 1}]) == [[(1,)]]
-
-
 # --- partial matches ---
 
 
@@ -430,17 +230,6 @@ def test_what_is_shown_is_bounded() -> None:
     engine = engine_of(SEED)
     fed(engine, logins(*((n, "u") for n in range(150))))
     assert len(engine.partial_matches(0)) == limits.TEMPORAL_SHOWN_MAX
-
-
-def test_positions_may_be_of_any_segment() -> None:
-    engine = engine_of("(event (n ?a)) (event (n ?b)) (test (< ?a ?b))")
-    first, second = EventPosition(5, 1, "one", 7, 1), EventPosition(9, 1, "two", 1, 2)
-    engine.feed(first, event({"n": 1}))
-    other = engine_of("(event (n ?a)) (event (n ?b)) (test (< ?a ?b))")
-    other.restore(engine.state())
-    (found,) = other.feed(second, event({"n": 2}))
-    assert isinstance(found, Match)
-    assert found.bindings == {"$1": (first,), "$2": (second,)}
 
 
 def test_the_enumeration_of_the_tests_knows_the_seeds_example() -> None:

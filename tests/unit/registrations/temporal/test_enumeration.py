@@ -72,7 +72,7 @@ class World:
         return sum(map(len, found.values()))
 
     def restart(self) -> None:
-        """Go on with a new engine and the state of the old one."""
+        """Continue with a new engine and the state of the old one."""
         state = self.engine.state()
         self.engine = TemporalEngine()
         for number in self.enumerations:
