@@ -1,4 +1,4 @@
-"""The engine of temporal patterns: OIF's examples, what patterns share, and what is shown of partial
+"""The engine of temporal patterns: OIF's examples, what patterns share, what is shown of partial
 matches.
 """
 

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from eventhub.base import limits
 from registrations.patterns.pattern_engine import Match
 from tests.unit.registrations.temporal.engines import (
     FREE,

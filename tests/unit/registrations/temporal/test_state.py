@@ -2,6 +2,7 @@
 
 import pytest
 
+from eventhub.base import limits
 from registrations.patterns.pattern_engine import EventPosition, Match
 from registrations.temporal.engine import TemporalEngine
 from tests.unit.registrations.temporal.engines import FREE, SEED, engine_of, fed, logins, numbered
