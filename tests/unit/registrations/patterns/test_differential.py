@@ -84,9 +84,10 @@ def test_engine_agrees_with_the_oracle(number: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(10, 14))
+@pytest.mark.parametrize("number", range(10, 12))
 def test_engine_agrees_with_the_oracle_on_many_cases(number: int) -> None:
-    run(1_000, number)
+    counts = run(900, number)
+    assert sum(count > 0 for count in counts) / len(counts) >= MATCHED_SHARE_MIN
 
 
 def test_restoring_a_state_gives_the_same_state() -> None:

@@ -20,6 +20,7 @@ from tests.unit.registrations.temporal.rules import (
 )
 
 STREAMS = 220
+MATCHED_SHARE_MIN = 0.2  # of the streams; a comparison of nothing proves nothing
 SCOPE = ScopeKey((1,))
 Found = dict[int, list[tuple[int, ...]]]
 
@@ -115,7 +116,13 @@ def test_random_streams_have_the_matches_of_enumeration_for_less_work() -> None:
     assert joined < enumerated / 5, f"{joined} of {enumerated}"
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(STREAMS, 2**48))
-def test_any_stream_has_the_matches_of_enumeration(seed: int) -> None:
-    run(seed)
+def test_any_stream_has_the_matches_of_enumeration() -> None:
+    found: list[int] = []
+
+    @settings(max_examples=30, deadline=None)
+    @given(st.integers(STREAMS, 2**48))
+    def agree(seed: int) -> None:
+        found.append(run(seed)[0])
+
+    agree()
+    assert sum(matches > 0 for matches in found) / len(found) >= MATCHED_SHARE_MIN
