@@ -18,7 +18,8 @@ from registrations.agents.scope_state import decoded, encoded, restored_scope, s
 from registrations.agents.values import json_of
 from registrations.filters.ast import Scalar
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
-from registrations.patterns.pattern_engine import EventPosition, Waiting
+from registrations.patterns.leaves import LeafIndex
+from registrations.patterns.pattern_engine import EventPosition, PatternLeaves, Waiting
 from registrations.temporal.scope_key import ScopeKey, ViewerSees, sees_everything
 
 
@@ -35,7 +36,8 @@ class AgentStatus(NamedTuple):
 
 class AgentEngine:
     """Agents under numbers that the caller gives. `clock`: returns seconds; it ends a run that
-    takes much longer than its steps should. Concurrency: none.
+    takes much longer than its steps should. `leaves`: those of its group; without it, it has its
+    own. Concurrency: none.
     """
 
     def __init__(
@@ -43,8 +45,10 @@ class AgentEngine:
         hierarchy: TypeHierarchy = no_supertypes,
         sees: ViewerSees = sees_everything,
         clock: Callable[[], float] | None = None,
+        leaves: PatternLeaves | None = None,
     ) -> None:
         self._hierarchy = hierarchy
+        self._leaves = LeafIndex(hierarchy) if leaves is None else leaves
         self._sees = sees
         self._clock = clock
         self._scopes: dict[ScopeKey, AgentScope] = {}
@@ -67,7 +71,7 @@ class AgentEngine:
         self.remove(number)
         agents = self._scopes.get(scope)
         if agents is None:
-            agents = self._scopes[scope] = AgentScope(self._hierarchy, self._clock)
+            agents = self._scopes[scope] = self._scope()
             self._index()
         agents.add(number, program, recent)
         self._keys[number] = scope
@@ -111,7 +115,7 @@ class AgentEngine:
         """
         stored = {one.key: one for one in decoded(state)}
         for key, scope in self._scopes.items():
-            fresh = AgentScope(self._hierarchy, self._clock)
+            fresh = self._scope()
             programs = {number: agent.program for number, agent in sorted(scope.agents.items())}
             if key in stored:
                 restored_scope(fresh, stored[key], programs)
@@ -119,6 +123,7 @@ class AgentEngine:
                 for number, program in programs.items():
                     fresh.add(number, program, ())
             self._scopes[key] = fresh
+            scope.close()
 
     def waiting(self, pattern: int, key: Scalar = None) -> Waiting | None:
         """Return whether an agent waits for events or is suspended (`inactive`); None if it does
@@ -137,6 +142,9 @@ class AgentEngine:
             return None
         remembered = {name: json_of(value) for name, value in agent.remembered.items()}
         return AgentStatus(remembered, agent.steps, agent.failures, agent.suspended)
+
+    def _scope(self) -> AgentScope:
+        return AgentScope(self._leaves, self._hierarchy, self._clock)
 
     def _agent(self, number: int) -> Agent | None:
         key = self._keys.get(number)

@@ -7,18 +7,16 @@ import orjson
 from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.agents.program import AgentProgram, RecentEvents
-from registrations.agents.recent import RecentMemory
+from registrations.agents.recent import RecentMemory, RecentSize
 from registrations.agents.run import Agent, AgentOutput, AgentRun
 from registrations.agents.values import EventValue
 from registrations.filters.ast import Node
 from registrations.filters.evaluate import TypeHierarchy, holds
-from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.spec import specs_of
-from registrations.matching.strategies import new_matcher
-from registrations.patterns.pattern_engine import Dropped, EventPosition
+from registrations.patterns.pattern_engine import Dropped, EventPosition, PatternLeaves
 
 # The index before that of the first event: an agent may know as many events before it.
 BEFORE_FIRST = limits.AGENT_RECENT_MAX
+_BYTES_GOAL = 0.9  # of the limit, once it is exceeded
 _EVENT_BYTES = 500  # of an event's position and envelope
 RememberedEvent = tuple[EventPosition, Event]
 
@@ -28,15 +26,21 @@ class AgentScope:
     none.
     """
 
-    def __init__(self, hierarchy: TypeHierarchy, clock: Callable[[], float] | None) -> None:
+    def __init__(
+        self,
+        leaves: PatternLeaves,
+        hierarchy: TypeHierarchy,
+        clock: Callable[[], float] | None,
+    ) -> None:
         self.index = BEFORE_FIRST
         self.position: EventPosition | None = None
         self.agents: dict[int, Agent] = {}
         self.memories: dict[Node, RecentMemory] = {}
-        self._by_number: dict[int, RecentMemory] = {}
-        self._numbers = 0
-        self._triggers = FilterMatcher(new_matcher("access", hierarchy))
-        self._filters = FilterMatcher(new_matcher("access", hierarchy))
+        self._leaves = leaves
+        self._started: dict[int, dict[int, None]] = {}  # agents by the leaf of their trigger
+        self._triggers: dict[int, int] = {}  # the leaf of each agent
+        self._examined: dict[int, list[RecentMemory]] = {}  # by leaf
+        self._total = RecentSize()
         self._hierarchy = hierarchy
         self._clock = clock
 
@@ -52,7 +56,8 @@ class AgentScope:
         recent = recent[-limits.AGENT_RECENT_MAX :]
         memories = [self._memory(one, number) for one in program.recent]
         self.agents[number] = Agent(number, program, memories, self.index - len(recent))
-        self._triggers.add(number, specs_of(program.trigger))
+        leaf = self._triggers[number] = self._leaves.add(program.trigger)
+        self._started.setdefault(leaf, {})[number] = None
         for memory in memories:
             self._recall(memory, recent[-memory.count :])
 
@@ -61,32 +66,34 @@ class AgentScope:
         agent = self.agents.pop(number, None)
         if agent is None:
             return
-        self._triggers.remove(number)
-        for memory in agent.memories:
-            memory.users.discard(number)
-            if not memory.users and self.memories.pop(memory.filter, None) is not None:
-                self._filters.remove(memory.number)
-                del self._by_number[memory.number]
-        for memory in self.memories.values():
-            memory.count = max(
-                one.count_max
-                for user in memory.users
-                for one in self.agents[user].program.recent
-                if one.filter == memory.filter
-            )
+        leaf = self._triggers.pop(number)
+        del self._started[leaf][number]
+        if not self._started[leaf]:
+            del self._started[leaf]
+        self._leaves.remove(leaf)
+        for memory, recent in zip(agent.memories, agent.program.recent, strict=True):
+            memory.release(number, recent.count_max)
+            if not memory.users:
+                self._end(memory)
+
+    def close(self) -> None:
+        """Remove all agents."""
+        for number in [*self.agents]:
+            self.remove(number)
 
     def feed(self, position: EventPosition, event: Event) -> list[AgentOutput]:
         """Take the next event, run the agents that it starts, and return their outputs."""
         self.index += 1
         self.position = position
-        due = sorted(self._triggers.match(event))
-        filters = self._filters.match(event)
-        if not due and not filters:
+        leaves = self._leaves.match(event)
+        due = sorted(number for leaf in leaves for number in self._started.get(leaf, ()))
+        memories = [memory for leaf in leaves for memory in self._examined.get(leaf, ())]
+        if not due and not memories:
             return []
         value = event_value(self.index, position, event)
-        for number in filters:
-            self._by_number[number].add(value)
-        while sum(memory.size for memory in self.memories.values()) > limits.AGENT_RECENT_BYTES_MAX:
+        for memory in memories:
+            memory.add(value)
+        if self._total.bytes > limits.AGENT_RECENT_BYTES_MAX:
             self._forget_largest()
         outputs: list[AgentOutput] = []
         for number in due:
@@ -101,13 +108,20 @@ class AgentScope:
     def _memory(self, recent: RecentEvents, number: int) -> RecentMemory:
         memory = self.memories.get(recent.filter)
         if memory is None:
-            self._numbers += 1
-            memory = RecentMemory(self._numbers, recent.filter, self.index + 1)
-            self.memories[recent.filter] = self._by_number[self._numbers] = memory
-            self._filters.add(self._numbers, specs_of(recent.filter))
-        memory.users.add(number)
-        memory.count = max(memory.count, recent.count_max)
+            leaf = self._leaves.add(recent.filter)
+            memory = RecentMemory(leaf, recent.filter, self.index + 1, self._total)
+            self.memories[recent.filter] = memory
+            self._examined.setdefault(leaf, []).append(memory)
+        memory.use(number, recent.count_max)
         return memory
+
+    def _end(self, memory: RecentMemory) -> None:
+        """Remove a memory without users."""
+        del self.memories[memory.filter]
+        self._examined[memory.leaf].remove(memory)
+        if not self._examined[memory.leaf]:
+            del self._examined[memory.leaf]
+        self._leaves.remove(memory.leaf)
 
     def _recall(self, memory: RecentMemory, recent: Sequence[RememberedEvent]) -> None:
         """Add what a memory lacks of the recent events."""
@@ -122,13 +136,23 @@ class AgentScope:
         memory.put_before(missing, first)
 
     def _forget_largest(self) -> None:
-        """Forget the older half of the largest memory, for all of its agents."""
-        largest = max(self.memories.values(), key=lambda one: (one.size, -min(one.users)))
-        until = largest.events[(len(largest.events) - 1) // 2].index
-        largest.remove_until(until)
-        for number in largest.users:
+        """Forget the older half of the largest memory, for all of its agents, then of the next one,
+        until all are within their limit.
+        """
+        goal = limits.AGENT_RECENT_BYTES_MAX * _BYTES_GOAL
+        while self._total.bytes > goal:
+            filled = [one for one in self.memories.values() if one.events]
+            for largest in sorted(filled, key=lambda one: (-one.size, min(one.users))):
+                self._forget_half(largest)
+                if self._total.bytes <= goal:
+                    break
+
+    def _forget_half(self, memory: RecentMemory) -> None:
+        until = memory.events[(len(memory.events) - 1) // 2].index
+        memory.remove_until(until)
+        for number in memory.users:
             agent = self.agents[number]
-            agent.dropped += max(until - max(agent.start, self.index - largest.count), 0)
+            agent.dropped += max(until - max(agent.start, self.index - memory.count), 0)
             agent.start = max(agent.start, until)
 
 

@@ -2,8 +2,8 @@
 RDY-34, RDY-46, RDY-47). Plain module.
 
 An event is matched once against the distinct filters of all elements. It then costs about as much
-as there are patterns that wait for it: a pattern takes the events of elements that cannot come
-first only while it has taken others.
+as there are patterns that it concerns: a pattern takes the events of elements that cannot come
+first only while it has taken others, of the same key if it has any (subscribers.py).
 """
 
 from collections.abc import Iterator
@@ -14,14 +14,20 @@ from registrations.filters.ast import Scalar
 from registrations.filters.values import key_of
 from registrations.patterns.ast import Pattern
 from registrations.patterns.leaves import LeafIndex
-from registrations.patterns.pattern_engine import Ended, EventPosition, Output, Waiting
+from registrations.patterns.pattern_engine import (
+    Ended,
+    EventPosition,
+    Output,
+    PatternLeaves,
+    Waiting,
+)
 from registrations.patterns.plan import plan_of
 from registrations.patterns.running import Moment, RunningPattern, Sees
 from registrations.patterns.saved import SavedGroup, decoded, encoded
+from registrations.patterns.subscribers import Subscribers
 from registrations.patterns.waiting import waiting_of
 
 _GROUP_BYTES_GOAL = 0.9  # of the limit, once it is exceeded
-Subscribers = dict[int, dict[int, int]]  # filter -> patterns by number -> their elements as bits
 
 
 def sees_all(position: EventPosition, event: Event) -> bool:
@@ -35,11 +41,10 @@ class ReadyEngine:
     Concurrency: none. One task owns an engine; no method awaits.
     """
 
-    def __init__(self, leaves: LeafIndex | None = None) -> None:
-        self.leaves = LeafIndex() if leaves is None else leaves
+    def __init__(self, leaves: PatternLeaves | None = None) -> None:
+        self.leaves: PatternLeaves = LeafIndex() if leaves is None else leaves
         self._running: dict[int, RunningPattern] = {}
-        self._first: Subscribers = {}  # elements that an event may be the first of
-        self._later: Subscribers = {}  # the others, of patterns that have taken events
+        self._subscribers = Subscribers()
         self._order = 0  # of the newest event
         self._clock_us = 0  # the greatest time of an event
         self._bytes = 0
@@ -52,7 +57,8 @@ class ReadyEngine:
         `sees`: returns whether the pattern's owner may see an event; others do not exist for it.
         """
         self.remove(number)
-        running = RunningPattern(number, plan_of(pattern), sees)
+        begun = None if pattern.per is None else self._subscribers.begun(pattern.per)
+        running = RunningPattern(number, plan_of(pattern), sees, begun)
         self._running[number] = running
         self._register(running)
 
@@ -104,21 +110,12 @@ class ReadyEngine:
         self._clock_us = max(self._clock_us, position.time_us)
         moment = Moment(position, event, self._clock_us)
         outputs: list[Output] = []
-        takers = self._takers(event)
+        takers = self._subscribers.concerned(event, self.leaves.match(event))
         for number in sorted(takers):
             self._give(self._running[number], moment, takers[number], outputs)
         if self._bytes > limits.PATTERN_GROUP_BYTES_MAX:
             self._shed(moment, outputs)
         return outputs
-
-    def _takers(self, event: Event) -> dict[int, int]:
-        """Return the patterns that may take an event, with the elements that it passes as bits."""
-        takers: dict[int, int] = {}
-        for leaf in self.leaves.match(event):
-            for subscribers in (self._first, self._later):
-                for number, bits in subscribers.get(leaf, _NOBODY).items():
-                    takers[number] = takers.get(number, 0) | bits
-        return takers
 
     def _give(
         self, running: RunningPattern, moment: Moment, mask: int, outputs: list[Output]
@@ -136,40 +133,50 @@ class ReadyEngine:
             self._follow(running)
 
     def _shed(self, moment: Moment, outputs: list[Output]) -> None:
-        """Discard partitions of the largest patterns until the group is within its limit."""
+        """Discard half of the largest pattern's partitions, then of the next one's, until the group
+        is within its limit.
+        """
         goal = limits.PATTERN_GROUP_BYTES_MAX * _GROUP_BYTES_GOAL
         while self._bytes > goal:
-            largest = max(self._running.values(), key=lambda one: one.bytes)
-            before = largest.bytes
-            largest.shed(before // 2, "group_bytes_max", moment, outputs)
-            self._bytes += largest.bytes - before
-            if not largest.partitions:
-                self._follow(largest)
+            holding = (one for one in self._running.values() if one.partitions)
+            for largest in sorted(holding, key=lambda one: (-one.bytes, one.number)):
+                before = largest.bytes
+                largest.shed(before // 2, "group_bytes_max", moment, outputs)
+                self._bytes += largest.bytes - before
+                if not largest.partitions:
+                    self._follow(largest)
+                if self._bytes <= goal:
+                    break
 
     # --- registration of elements ---
 
     def _register(self, running: RunningPattern) -> None:
         running.leaves = tuple(self.leaves.add(one.node) for one in running.plan.elements)
+        per, opening = running.plan.pattern.per, running.plan.root.opening
         for leaf, bit in running.of_leaves():
-            if bit & running.plan.root.opening:
-                _subscribe(self._first, leaf, running.number, bit)
+            if bit & opening:
+                self._subscribers.add_opening(leaf, running.number, bit)
+            elif per is not None:
+                self._subscribers.add_later(leaf, per, running.number, bit)
 
     def _follow(self, running: RunningPattern) -> None:
         """Register the elements that cannot come first if the pattern has taken events; otherwise
-        unregister them.
+        unregister them. With `per` they are always registered, and found by the key.
         """
+        if running.plan.pattern.per is not None:
+            return
         for leaf, bit in running.of_leaves():
             if bit & running.plan.root.opening:
                 continue
             if running.partitions:
-                _subscribe(self._later, leaf, running.number, bit)
+                self._subscribers.add_later(leaf, None, running.number, bit)
             else:
-                _unsubscribe(self._later, leaf, running.number)
+                self._subscribers.remove_later(leaf, None, running.number)
 
     def _unregister(self, running: RunningPattern) -> None:
         for leaf, _ in running.of_leaves():
-            _unsubscribe(self._first, leaf, running.number)
-            _unsubscribe(self._later, leaf, running.number)
+            self._subscribers.remove_opening(leaf, running.number)
+            self._subscribers.remove_later(leaf, running.plan.pattern.per, running.number)
         for leaf in running.leaves:
             self.leaves.remove(leaf)
         running.leaves = ()
@@ -231,17 +238,3 @@ class ReadyEngine:
     def counter_values(self, pattern: int) -> dict[str, int | float]:
         """Return the counters of a pattern by name."""
         return dict(self._running[pattern].counters)
-
-
-_NOBODY: dict[int, int] = {}
-
-
-def _subscribe(subscribers: Subscribers, leaf: int, number: int, bit: int) -> None:
-    patterns = subscribers.setdefault(leaf, {})
-    patterns[number] = patterns.get(number, 0) | bit
-
-
-def _unsubscribe(subscribers: Subscribers, leaf: int, number: int) -> None:
-    patterns = subscribers.get(leaf)
-    if patterns is not None and patterns.pop(number, None) is not None and not patterns:
-        del subscribers[leaf]

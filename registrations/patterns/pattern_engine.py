@@ -8,11 +8,11 @@ in the transaction that appends its outputs. An engine does no I/O, reads no clo
 random numbers, so the same events give the same outputs, also after a restore in between.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from eventhub.event.envelope import Event
-from registrations.filters.ast import Scalar
+from registrations.filters.ast import Node, Scalar
 
 
 class EventPosition(NamedTuple):
@@ -105,6 +105,29 @@ class Waiting(NamedTuple):
     expires_us: int | None  # when its window ends; None: not by time
     bound: Mapping[str, Bound]  # by itself and the elements below
     children: tuple["Waiting", ...] = ()
+
+
+class PatternLeaves(Protocol):
+    """The distinct filters of a group's patterns. The engines of a group share one, so that one
+    look-up finds what an event is to all of their patterns; `LeafIndex` in leaves.py is one, and so
+    may be an index that has other registrations too.
+    """
+
+    def add(self, node: Node) -> int:
+        """Add a filter, or another use of an equal one; return its number. Raises
+        FilterTooLarge.
+        """
+
+    def remove(self, number: int) -> None:
+        """Remove one use of a filter; with the last one the filter."""
+
+    def match(self, event: Event) -> Sequence[int]:
+        """Return the numbers of the filters that an event passes, in any order. The engines call it
+        for the same event one after the other; only the first call evaluates it.
+        """
+
+    def __len__(self) -> int:
+        """Return the number of distinct filters."""
 
 
 class PatternEngine(Protocol):

@@ -17,6 +17,7 @@ from registrations.patterns.pattern_engine import Dropped, EventPosition, Match,
 from registrations.patterns.plan import Plan
 from registrations.patterns.printed import normal_pattern
 from registrations.patterns.saved import SavedEvent, SavedPartition, SavedPattern
+from registrations.patterns.subscribers import Begun, key_value
 from registrations.patterns.values import BoundEvent, Number
 
 Sees = Callable[[EventPosition, Event], bool]
@@ -34,10 +35,11 @@ class RunningPattern:
     """A pattern and its state.
 
     `leaves`: the numbers of its elements in the index; none while it is suspended or has ended.
-    `partitions`: by key, those with the oldest newest event first.
+    `partitions`: by key, those with the oldest newest event first. `begun`: with `per`, the
+    patterns that have a partition, by its key.
     """
 
-    def __init__(self, number: int, plan: Plan, sees: Sees) -> None:
+    def __init__(self, number: int, plan: Plan, sees: Sees, begun: Begun | None) -> None:
         self.number = number
         self.plan = plan
         self.sees = sees
@@ -46,6 +48,7 @@ class RunningPattern:
         self.counters: dict[str, Number] = {}
         self.bytes = 0
         self.ended = False
+        self._begun = begun
         self._window = Window(plan.within_us, plan.last)
         self._dropped: dict[str, tuple[int, int]] = {}  # by reason: in all, and as reported last
         text = normal_pattern(plan.pattern)
@@ -60,32 +63,40 @@ class RunningPattern:
     def take(self, moment: Moment, mask: int, outputs: list[Output]) -> None:
         """Take an event that passed elements (bits), and append its outputs."""
         self.expire(moment.now_us)
-        key = self._key(moment.event)
-        if key is MISSING:
+        value = key_value(self.plan.pattern.per, moment.event)
+        if value is MISSING:
             return
-        partition = self.partitions.pop(key_of(key), None)
+        key = key_of(value)
+        partition = self.partitions.pop(key, None)
+        is_new = partition is None
         if partition is None:
             if not mask & self.plan.root.opening:
                 return
-            partition = PatternPartition(key, len(self.plan.elements))
+            partition = PatternPartition(value, len(self.plan.elements))
         else:
             self.bytes -= partition.bytes
         self._add(partition, moment, mask, outputs)
         if self._is_matched(partition, moment, mask, outputs):
             self.ended = self.plan.pattern.once
+            if not is_new:
+                self._has_ended(key)
             return
-        self.partitions[key_of(key)] = partition
+        self.partitions[key] = partition
+        if is_new:
+            self._has_begun(key)
         self.bytes += partition.bytes
         self._keep_limits(moment, outputs)
 
-    def _key(self, event: Event) -> Any:
-        """Return the event's key: None without partitions, MISSING if it has none."""
-        per = self.plan.pattern.per
-        if per is None:
-            return None
-        found = value_of(per, event)
-        is_key = found is not None and isinstance(found, str | int | float | bool)
-        return found if is_key else MISSING
+    def _has_begun(self, key: Any) -> None:
+        if self._begun is not None:
+            self._begun.setdefault(key, {})[self.number] = None
+
+    def _has_ended(self, key: Any) -> None:
+        if self._begun is not None:
+            patterns = self._begun[key]
+            del patterns[self.number]
+            if not patterns:
+                del self._begun[key]
 
     def _add(
         self, partition: PatternPartition, moment: Moment, mask: int, outputs: list[Output]
@@ -155,8 +166,8 @@ class RunningPattern:
 
     def discard(self) -> None:
         """Discard all partitions."""
-        self.partitions.clear()
-        self.bytes = 0
+        while self.partitions:
+            self._drop_first()
 
     def forget(self) -> None:
         """Discard the whole state, as of a new pattern."""
@@ -185,8 +196,10 @@ class RunningPattern:
         self._report(count, "bytes_max", partition.key, moment, outputs)
 
     def _drop_first(self) -> Scalar:
-        partition = self.partitions.pop(next(iter(self.partitions)))
+        key = next(iter(self.partitions))
+        partition = self.partitions.pop(key)
         self.bytes -= partition.bytes
+        self._has_ended(key)
         return partition.key
 
     def _report(
@@ -224,7 +237,9 @@ class RunningPattern:
         self._dropped = {reason: (total, reported) for reason, total, reported in saved.dropped}
         for one in saved.partitions if self.leaves else ():
             partition = self._restored(one)
-            self.partitions[key_of(partition.key)] = partition
+            key = key_of(partition.key)
+            self.partitions[key] = partition
+            self._has_begun(key)
             self.bytes += partition.bytes
         return True
 

@@ -14,7 +14,8 @@ from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Scalar
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
-from registrations.patterns.pattern_engine import EventPosition, Output, Waiting
+from registrations.patterns.leaves import LeafIndex
+from registrations.patterns.pattern_engine import EventPosition, Output, PatternLeaves, Waiting
 from registrations.temporal.joins import Combination, JoinCounters, PatternJoins, oldest_of
 from registrations.temporal.network import (
     RememberedEvent,
@@ -25,7 +26,7 @@ from registrations.temporal.network_state import (
     VERSION,
     NetworkState,
     network_state,
-    restored_network,
+    restore_network,
 )
 from registrations.temporal.pattern import TemporalPattern
 from registrations.temporal.plan import planned
@@ -48,13 +49,19 @@ class PartialMatch(NamedTuple):
 
 
 class TemporalEngine:
-    """Temporal patterns under numbers that the caller gives. Concurrency: none."""
+    """Temporal patterns under numbers that the caller gives. `leaves`: those of its group; without
+    it, it has its own. Concurrency: none.
+    """
 
     def __init__(
-        self, hierarchy: TypeHierarchy = no_supertypes, sees: ViewerSees = sees_everything
+        self,
+        hierarchy: TypeHierarchy = no_supertypes,
+        sees: ViewerSees = sees_everything,
+        leaves: PatternLeaves | None = None,
     ) -> None:
         self._hierarchy = hierarchy
         self._sees = sees
+        self._leaves = LeafIndex(hierarchy) if leaves is None else leaves
         self._networks: dict[ScopeKey, TemporalNetwork] = {}
         self._by_stream: dict[int, list[ScopeKey]] = {}
         self._keys: dict[int, ScopeKey] = {}  # of each registration
@@ -80,7 +87,7 @@ class TemporalEngine:
         self.remove(number)
         network = self._networks.get(scope)
         if network is None:
-            network = self._networks[scope] = TemporalNetwork(self._hierarchy)
+            network = self._networks[scope] = self._network()
             self._index()
         outputs = network.add(number, registration, recent)
         self._keys[number] = scope
@@ -120,14 +127,13 @@ class TemporalEngine:
             raise ValueError("the state of temporal patterns has an unknown format")
         stored = {one.key: one for one in _DECODER.decode(state[1:])}
         for key, network in self._networks.items():
+            fresh = self._networks[key] = self._network()
             if key in stored:
-                self._networks[key] = restored_network(
-                    stored[key], network.registrations, self._hierarchy
-                )
+                restore_network(fresh, stored[key], network.registrations)
             else:
-                fresh = self._networks[key] = TemporalNetwork(self._hierarchy)
                 for number, registration in sorted(network.registrations.items()):
                     fresh.add(number, registration, ())
+            network.close()
 
     def waiting(self, pattern: int, key: Scalar = None) -> Waiting | None:
         """Return what a pattern waits for, with its partial matches, the longest first; None if
@@ -162,6 +168,9 @@ class TemporalEngine:
                 total.stored += joins.counters.stored
                 total.found += joins.counters.found
         return total
+
+    def _network(self) -> TemporalNetwork:
+        return TemporalNetwork(self._leaves, self._hierarchy)
 
     def _joins(self, pattern: int) -> PatternJoins | None:
         key = self._keys.get(pattern)

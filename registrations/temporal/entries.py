@@ -66,7 +66,8 @@ class AlphaMemory:
     """The entries of one pattern, in the order of the events.
 
     `memory`: of the registration with the longest one; older entries are removed. `complete_from`:
-    the index from which on all entries are here. Concurrency: none.
+    the index from which on all entries are here. `waiting`: the joins with combinations that wait
+    for an entry, each a registration and a number in it. Concurrency: none.
     """
 
     def __init__(self, pattern: AlphaPattern, complete_from: int) -> None:
@@ -75,6 +76,7 @@ class AlphaMemory:
         self.memory = 0
         self.is_scheduled = False
         self.entries: deque[Entry] = deque()
+        self.waiting: set[tuple[int, int]] = set()
         self._indexes: dict[tuple[int, ...], dict[Key, deque[Entry]]] = {}
         self._getters: dict[tuple[int, ...], Callable[[Entry], Key]] = {}
 

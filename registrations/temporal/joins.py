@@ -41,16 +41,38 @@ class JoinCounters:
 
 class _Join:
     """One event of the plan with its memory. `entries`: its index for the combinations before it;
-    `key_of_entry` and `key_of`: the key of either side.
+    `key_of_entry` and `key_of`: the key of either side. `number`: the registration's, then its own.
     """
 
-    def __init__(self, plan: JoinPlan, alpha: AlphaMemory) -> None:
+    def __init__(self, plan: JoinPlan, alpha: AlphaMemory, number: tuple[int, int]) -> None:
         self.alpha = alpha
         self.check = plan.check
+        self.number = number
         self.entries = alpha.index(plan.own)
         self.key_of_entry = key_getter(plan.own)
         self.key_of = _combination_key(plan.earlier)
         self.waiting: dict[Key, dict[Combination, None]] = {}  # combinations that it may join
+
+    def wait(self, key: Key, combination: Combination) -> None:
+        """Have a combination wait for an event."""
+        if not self.waiting:
+            self.alpha.waiting.add(self.number)
+        self.waiting.setdefault(key, {})[combination] = None
+
+    def end_wait(self, combination: Combination) -> None:
+        """Remove a combination that waits."""
+        key = self.key_of(combination)
+        listed = self.waiting[key]
+        del listed[combination]
+        if not listed:
+            del self.waiting[key]
+        if not self.waiting:
+            self.alpha.waiting.discard(self.number)
+
+    def clear(self) -> None:
+        """Remove all combinations that wait."""
+        self.waiting.clear()
+        self.alpha.waiting.discard(self.number)
 
 
 class PatternJoins:
@@ -73,8 +95,9 @@ class PatternJoins:
         self.counters = JoinCounters()
         count = len(plan.joins)
         self._last = count - 1
-        self._joins = [_Join(*one) for one in zip(plan.joins, alphas[:count], strict=True)]
-        self._absent = [_Join(*one) for one in zip(plan.absent, alphas[count:], strict=True)]
+        parts = zip((*plan.joins, *plan.absent), alphas, strict=True)
+        joins = [_Join(*part, (number, index)) for index, part in enumerate(parts)]
+        self._joins, self._absent = joins[:count], joins[count:]
         if count > 1:  # the first memory, as the combinations of the second event
             fields = tuple(slot.field for slot in plan.joins[1].earlier)
             self._first = alphas[0].index(fields)
@@ -86,6 +109,17 @@ class PatternJoins:
         self._found: dict[Combination, None] = {}
         self._by_oldest: dict[int, dict[Combination, int]] = {}  # with the level
         self._by_blocker: dict[int, dict[Combination, None]] = {}
+
+    def partners_of(self, memory: AlphaMemory) -> list[AlphaMemory | None]:
+        """Return what an entry of a memory is joined with, as one of the first two events: the
+        memory of the other one; None for the only event of a pattern.
+        """
+        first = self.alphas[0]
+        if self._last == 0:
+            return [None] if first is memory else []
+        second = self.alphas[1]
+        found: list[AlphaMemory | None] = [second] if first is memory else []
+        return [*found, first] if second is memory and second is not first else found
 
     def step(self, now: int, hits: Hits, low: int | None = None) -> None:
         """Take the event with an index. `low`: the index up to which events have left the memory;
@@ -156,7 +190,7 @@ class PatternJoins:
     def clear(self) -> None:
         """Discard all partial matches."""
         for join in (*self._joins, *self._absent):
-            join.waiting.clear()
+            join.clear()
         for part in (self._blocked, self._found, self._by_oldest, self._by_blocker):
             part.clear()
         self._size = 0
@@ -198,7 +232,7 @@ class PatternJoins:
         key, check = join.key_of(combination), join.check
         oldest = oldest_of(combination)
         if level:
-            join.waiting.setdefault(key, {})[combination] = None
+            join.wait(key, combination)
             self._store(level, combination, oldest)
         for entry in reversed(join.entries.get(key, ())):
             if entry.index > self._now:
@@ -221,7 +255,7 @@ class PatternJoins:
             return
         self._blocked[combination] = excluded
         for join in self._absent:
-            join.waiting.setdefault(join.key_of(combination), {})[combination] = None
+            join.wait(join.key_of(combination), combination)
         if excluded not in self._by_blocker:
             self._by_blocker[excluded] = {}
             self._schedule(excluded + self.memory, self)
@@ -270,7 +304,7 @@ class PatternJoins:
         self._by_oldest.get(oldest_of(combination), {}).pop(combination, None)
         self._size -= 1
         for join in self._absent:
-            _remove(join.waiting, join.key_of(combination), combination)
+            join.end_wait(combination)
 
     def _expire(self, index: int) -> None:
         """Let the event with an index leave: discard the combinations that it is in, and find those
@@ -285,7 +319,7 @@ class PatternJoins:
                 self._unblock(combination)
                 continue
             join = self._joins[level + 1]
-            _remove(join.waiting, join.key_of(combination), combination)
+            join.end_wait(combination)
             self._size -= 1
 
     def _count(self) -> None:
@@ -312,15 +346,6 @@ def oldest_of(combination: Combination) -> int:
 
 def _indexes(combination: Combination) -> list[int]:
     return [entry.index for entry in combination]
-
-
-def _remove(
-    waiting: dict[Key, dict[Combination, None]], key: Key, combination: Combination
-) -> None:
-    listed = waiting[key]
-    del listed[combination]
-    if not listed:
-        del waiting[key]
 
 
 def _combination_key(slots: tuple[Slot, ...]) -> Callable[[Combination], Key]:

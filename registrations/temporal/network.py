@@ -1,33 +1,40 @@
-"""The network of all temporal patterns on the same streams: a matcher that finds the event patterns
-of an event, the alpha memories that it enters, and the joins of each registration (OIF-29). Plain
-module.
+"""The network of all temporal patterns on the same streams: the alpha memories that an event
+enters, and the joins of each registration (OIF-29). Plain module.
 
-Registrations share alpha memories; joins are each registration's own. A registration is called for
-an event that one of its event patterns matches, and at the step at which one of its partial matches
-has to leave: an event costs nothing for the others.
+Registrations share alpha memories; joins are each registration's own. The filters of all of them
+are leaves of the group's patterns, which one look-up finds. A registration is called for an event
+that it may join with others, and at the step at which one of its partial matches has to leave: an
+event costs nothing for the others.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
-from registrations.filters.ast import Path, Scalar
+from registrations.filters.ast import Scalar
 from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.event_values import EventValues
 from registrations.filters.values import MISSING
-from registrations.matching.alternatives import FilterMatcher
-from registrations.matching.strategies import new_matcher
-from registrations.patterns.pattern_engine import Dropped, Ended, EventPosition, Match, Output
-from registrations.temporal.compiled_tests import Check, Slot, all_of, compiled
+from registrations.patterns.pattern_engine import (
+    Dropped,
+    Ended,
+    EventPosition,
+    Match,
+    Output,
+    PatternLeaves,
+)
+from registrations.temporal.compiled_tests import Slot, all_of, compiled
 from registrations.temporal.entries import AlphaMemory, AlphaPattern, Entry
 from registrations.temporal.joins import Combination, PatternJoins
 from registrations.temporal.pattern import SEQUENCE
 from registrations.temporal.plan import JoinPlan, PatternPlan
+from registrations.temporal.shared_alpha import SharedAlpha, Users
 
 # The index before that of the first event: a registration may recall as many events before it.
 BEFORE_FIRST = limits.TEMPORAL_MEMORY_MAX
+_ENTRIES_GOAL = 0.9  # of the limit, once it is exceeded
 RememberedEvent = tuple[EventPosition, Event]
 
 
@@ -38,31 +45,22 @@ class TemporalRegistration(NamedTuple):
     once: bool = False
 
 
-class _Alpha(NamedTuple):
-    """An alpha memory, the test of its entries' values, and its registrations."""
-
-    number: int
-    memory: AlphaMemory
-    check: Check | None
-    users: dict[int, PatternJoins]
-
-
 class TemporalNetwork:
     """The registrations under numbers that the caller gives, and their memory.
 
     `index`: of the latest event. Concurrency: none.
     """
 
-    def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
+    def __init__(self, leaves: PatternLeaves, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.index = BEFORE_FIRST
         self.position: EventPosition | None = None
         self.joins: dict[int, PatternJoins] = {}
         self.registrations: dict[int, TemporalRegistration] = {}
-        self.alphas: dict[AlphaPattern, _Alpha] = {}
-        self._by_number: dict[int, _Alpha] = {}
-        self._numbers = 0
+        self.alphas: dict[AlphaPattern, SharedAlpha] = {}
+        self._leaves = leaves
+        self._by_leaf: dict[int, list[SharedAlpha]] = {}
+        self._filled: dict[AlphaMemory, None] = {}  # the memories that have entries
         self._entries = 0
-        self._matcher = FilterMatcher(new_matcher("access", hierarchy))
         self._hierarchy = hierarchy
         self._due: defaultdict[int, list[PatternJoins]] = defaultdict(list)
         self._leaving: defaultdict[int, list[AlphaMemory]] = defaultdict(list)
@@ -88,14 +86,13 @@ class TemporalNetwork:
         self.registrations[number] = registration
         self.joins[number] = joins
         for alpha in alphas:
-            alpha.users[number] = joins
-            alpha.memory.memory = max(alpha.memory.memory, joins.memory)
+            alpha.use(joins)
         if not recent:
             return []
         recalled = recent[-joins.memory :]
         joins.start = self.index - len(recalled)
-        for alpha in alphas:
-            self._recall(alpha, recalled)
+        for alpha in dict.fromkeys(alphas):
+            self._recall(alpha, recalled, joins)
         self.replay(joins)
         joins.discard_excluded()
         return self._outputs(joins, recent[-1][0])
@@ -107,6 +104,11 @@ class TemporalNetwork:
             del self.registrations[number]
             self._release(joins)
 
+    def close(self) -> None:
+        """Remove all registrations."""
+        for number in [*self.joins]:
+            self.remove(number)
+
     def feed(self, position: EventPosition, event: Event) -> list[Output]:
         """Take the next event and return what it causes, registration by registration."""
         self.index += 1
@@ -115,22 +117,42 @@ class TemporalNetwork:
         for memory in self._leaving.pop(index, ()):
             self._leave(memory)
         due = {joins.number: joins for joins in self._due.pop(index, ()) if not joins.is_ended}
-        values = EventValues(event)
         hits: dict[AlphaMemory, Entry] = {}
-        for number in sorted(self._matcher.match(event)):
-            alpha = self._by_number[number]
-            due |= alpha.users
-            entry = self._entry(alpha, values, index, position)
-            if entry is not None:
-                hits[alpha.memory] = entry
-                self._remember(alpha.memory, entry)
+        due |= self._hit(EventValues(event), position, hits)
         outputs: list[Output] = []
         for number in sorted(due):
             due[number].step(index, hits)
             outputs += self._outputs(due[number], position)
-        while self._entries > limits.TEMPORAL_ENTRIES_MAX:
+        if self._entries > limits.TEMPORAL_ENTRIES_MAX:
             outputs += self._forget_largest(position)
         return outputs
+
+    def _hit(
+        self, event: EventValues, position: EventPosition, hits: dict[AlphaMemory, Entry]
+    ) -> Users:
+        """Remember the latest event, which has its entries in `hits` then; return the registrations
+        that it concerns.
+        """
+        found: list[SharedAlpha] = []
+        due: Users = {}
+        for leaf in self._leaves.match(event.event):
+            for alpha in self._by_leaf.get(leaf, ()):
+                values = _values_of(alpha.memory.pattern, event, position)
+                if values is None:
+                    continue
+                if _is_too_long(values):
+                    for joins in alpha.users.values():
+                        joins.count_dropped("value_chars_max", 1)
+                    due |= alpha.users
+                    continue
+                entry = Entry(self.index, position, values)
+                if alpha.check is None or alpha.check((entry,)):
+                    hits[alpha.memory] = entry
+                    self._remember(alpha.memory, entry)
+                    found.append(alpha)
+        for alpha in found:
+            due |= alpha.concerned(self._filled)
+        return due
 
     def end(self, number: int) -> None:
         """End a registration that had to match once."""
@@ -158,43 +180,29 @@ class TemporalNetwork:
 
     # --- alpha memories ---
 
-    def _alpha(self, plan: JoinPlan) -> _Alpha:
+    def _alpha(self, plan: JoinPlan) -> SharedAlpha:
         found = self.alphas.get(plan.alpha)
         if found is not None:
             return found
         slots = {str(field): Slot(0, field) for field in range(len(plan.alpha.paths))}
         checks = [compiled(test, slots) for test in plan.alpha.tests]
         memory = AlphaMemory(plan.alpha, self.index + 1)
-        check = all_of(checks) if checks else None
-        found = self.alphas[plan.alpha] = _Alpha(self._numbers, memory, check, {})
-        self._by_number[self._numbers] = found
-        self._matcher.add(self._numbers, plan.specs)
-        self._numbers += 1
+        leaf = self._leaves.add(plan.alpha.filter)
+        found = SharedAlpha(leaf, memory, all_of(checks) if checks else None)
+        self.alphas[plan.alpha] = found
+        self._by_leaf.setdefault(leaf, []).append(found)
         return found
-
-    def _entry(
-        self, alpha: _Alpha, event: EventValues, index: int, position: EventPosition
-    ) -> Entry | None:
-        """Return the entry of an event that passes the filter; None if a field has no single value
-        or the tests of the values fail.
-        """
-        values: list[Scalar] = []
-        for path in alpha.memory.pattern.paths:
-            value = position.sequence if path == SEQUENCE else _single(path, event)
-            if value is MISSING:
-                return None
-            if isinstance(value, str) and len(value) > limits.TEMPORAL_VALUE_CHARS_MAX:
-                for joins in alpha.users.values():
-                    joins.count_dropped("value_chars_max", 1)
-                return None
-            values.append(value)  # type: ignore[arg-type]
-        entry = Entry(index, position, tuple(values))
-        return entry if alpha.check is None or alpha.check((entry,)) else None
 
     def _remember(self, memory: AlphaMemory, entry: Entry) -> None:
         memory.add(entry)
+        self._filled[memory] = None
         self._entries += 1
         self._schedule_leaving(memory)
+
+    def _remove_until(self, memory: AlphaMemory, index: int) -> None:
+        self._entries -= memory.remove_until(index)
+        if not memory.entries:
+            self._filled.pop(memory, None)
 
     def _schedule_leaving(self, memory: AlphaMemory) -> None:
         """Have the first entry removed in time, if that is not yet scheduled."""
@@ -206,41 +214,59 @@ class TemporalNetwork:
 
     def _leave(self, memory: AlphaMemory) -> None:
         """Remove the entries that no registration remembers any more."""
-        self._entries -= memory.remove_until(self.index - memory.memory)
+        self._remove_until(memory, self.index - memory.memory)
         memory.is_scheduled = False
         self._schedule_leaving(memory)
 
-    def _recall(self, alpha: _Alpha, recent: Sequence[RememberedEvent]) -> None:
-        """Add what an alpha memory lacks of the recent events."""
+    def _recall(
+        self, alpha: SharedAlpha, recent: Sequence[RememberedEvent], joins: PatternJoins
+    ) -> None:
+        """Add what an alpha memory lacks of the recent events, for a new registration."""
         memory = alpha.memory
         first = self.index - len(recent) + 1
         missing: list[Entry] = []
         for index, (position, event) in enumerate(recent, first):
             if index >= memory.complete_from:
                 break
-            values = EventValues(event)
-            if holds(memory.pattern.filter, values, self._hierarchy):
-                entry = self._entry(alpha, values, index, position)
-                missing += [entry] if entry is not None else []
+            event_values = EventValues(event)
+            if not holds(memory.pattern.filter, event_values, self._hierarchy):
+                continue
+            values = _values_of(memory.pattern, event_values, position)
+            if values is not None and _is_too_long(values):
+                joins.count_dropped("value_chars_max", 1)
+            elif values is not None:
+                entry = Entry(index, position, values)
+                missing += [entry] if alpha.check is None or alpha.check((entry,)) else []
         if missing:
             memory.put_before(missing, first)
+            self._filled[memory] = None
             self._entries += len(missing)
             self._schedule_leaving(memory)
 
     def _forget_largest(self, position: EventPosition) -> list[Output]:
-        """Forget the older half of the largest alpha memory, for all of its registrations."""
-        largest = max(
-            self.alphas.values(), key=lambda one: (len(one.memory.entries), -min(one.users))
-        )
-        entries = largest.memory.entries
+        """Forget the older half of the largest alpha memory, for all of its registrations, then of
+        the next one, until all are within their limit.
+        """
+        goal = limits.TEMPORAL_ENTRIES_MAX * _ENTRIES_GOAL
+        outputs: list[Output] = []
+        while self._entries > goal:
+            filled = [one for one in self.alphas.values() if one.memory.entries]
+            for largest in sorted(filled, key=_largest_first):
+                outputs += self._forget_half(largest, position)
+                if self._entries <= goal:
+                    break
+        return outputs
+
+    def _forget_half(self, alpha: SharedAlpha, position: EventPosition) -> list[Output]:
+        entries = alpha.memory.entries
         until = entries[(len(entries) - 1) // 2].index
         outputs: list[Output] = []
-        for number in sorted(largest.users):
-            joins = largest.users[number]
+        for number in sorted(alpha.users):
+            joins = alpha.users[number]
             joins.step(self.index, {})  # it may not have been called for a while
             joins.forget_until(until, "entries_max")
             outputs += self._outputs(joins, position)
-        self._entries -= largest.memory.remove_until(until)
+        self._remove_until(alpha.memory, until)
         return outputs
 
     # --- outputs ---
@@ -267,21 +293,40 @@ class TemporalNetwork:
         """Discard the partial matches of a registration, and memories that it alone used."""
         joins.is_ended = True
         joins.clear()
-        for memory in joins.alphas:
+        for memory in dict.fromkeys(joins.alphas):
             alpha = self.alphas.get(memory.pattern)
-            if alpha is None or alpha.users.pop(joins.number, None) is None:
+            if alpha is None or joins.number not in alpha.users:
                 continue
-            memory.memory = max((one.memory for one in alpha.users.values()), default=0)
+            alpha.release(joins)
             if not alpha.users:
-                self._entries -= len(memory.entries)
-                memory.entries.clear()
-                self._matcher.remove(alpha.number)
-                del self.alphas[memory.pattern], self._by_number[alpha.number]
+                self._remove_until(memory, self.index)
+                self._leaves.remove(alpha.leaf)
+                self._by_leaf[alpha.leaf].remove(alpha)
+                if not self._by_leaf[alpha.leaf]:
+                    del self._by_leaf[alpha.leaf]
+                del self.alphas[memory.pattern]
 
 
-def _single(path: Path, event: EventValues) -> object:
-    value = event.value(path)
-    return MISSING if isinstance(value, dict | list | tuple) else value
+def _values_of(
+    pattern: AlphaPattern, event: EventValues, position: EventPosition
+) -> tuple[Scalar, ...] | None:
+    """Return the values of a pattern's fields; None if a field has no single value."""
+    found: list[Scalar] = []
+    for path in pattern.paths:
+        value: Any = position.sequence if path == SEQUENCE else event.value(path)
+        if value is MISSING or isinstance(value, dict | list | tuple):
+            return None
+        found.append(value)
+    return tuple(found)
+
+
+def _is_too_long(values: tuple[Scalar, ...]) -> bool:
+    most = limits.TEMPORAL_VALUE_CHARS_MAX
+    return any(isinstance(value, str) and len(value) > most for value in values)
+
+
+def _largest_first(alpha: SharedAlpha) -> tuple[int, int]:
+    return -len(alpha.memory.entries), min(alpha.users)
 
 
 def _bindings(found: Combination) -> dict[str, tuple[EventPosition, ...]]:

@@ -5,12 +5,12 @@ Partial matches are not part of it: they follow from the remembered events, in t
 they are joined again when the state is restored.
 """
 
+from collections.abc import Mapping
 from hashlib import sha256
 
 import msgspec
 
 from registrations.filters.ast import Scalar
-from registrations.filters.evaluate import TypeHierarchy
 from registrations.filters.printed import printed, printed_operand
 from registrations.patterns.pattern_engine import EventPosition
 from registrations.temporal.entries import AlphaPattern, Entry
@@ -86,13 +86,14 @@ def network_state(key: ScopeKey, network: TemporalNetwork) -> NetworkState:
     )
 
 
-def restored_network(
-    state: NetworkState, registrations: dict[int, TemporalRegistration], hierarchy: TypeHierarchy
-) -> TemporalNetwork:
-    """Return a network of these registrations. Those that the state lacks, or has with another
-    text, remember later events only.
+def restore_network(
+    network: TemporalNetwork,
+    state: NetworkState,
+    registrations: Mapping[int, TemporalRegistration],
+) -> None:
+    """Fill a new network with these registrations and a state. Those that the state lacks, or has
+    with another text, remember later events only.
     """
-    network = TemporalNetwork(hierarchy)
     network.index = state.index
     segments = state.segments
     network.position = None if state.last is None else _position(state.last, segments)
@@ -108,7 +109,6 @@ def restored_network(
     for one in state.registrations:
         if one.number in registrations and one.digest == _digest(registrations[one.number]):
             _restore(network, one)
-    return network
 
 
 def _restore(network: TemporalNetwork, stored: _StoredRegistration) -> None:

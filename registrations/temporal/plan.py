@@ -9,8 +9,8 @@ with those before it goes first: the order of a text does not decide the cost.
 from typing import NamedTuple
 
 from registrations.filters.ast import And, Exists, Path, TextPosition
+from registrations.filters.normal import normal
 from registrations.filters.printed import printed, printed_operand
-from registrations.matching.spec import Specs, specs_of
 from registrations.temporal.compiled_tests import Check, Slot, all_of, compiled
 from registrations.temporal.entries import AlphaPattern
 from registrations.temporal.errors import as_temporal
@@ -39,7 +39,6 @@ class JoinPlan(NamedTuple):
 
     number: int  # in the text, from 0
     alpha: AlphaPattern
-    specs: Specs
     earlier: tuple[Slot, ...]
     own: tuple[int, ...]
     check: Check | None
@@ -191,7 +190,8 @@ def _join_plan(number: int, event: EventPattern, fields: _Fields, parts: _JoinPa
     earlier = tuple(slot for slot, _ in parts.keys)
     own = tuple(index for _, index in parts.keys)
     check = all_of(parts.checks) if parts.checks else None
-    return JoinPlan(number, alpha, specs_of(filter), earlier, own, check)
+    normal(filter)  # raises if it is too complex
+    return JoinPlan(number, alpha, earlier, own, check)
 
 
 def _fields(event: EventPattern) -> _Fields:

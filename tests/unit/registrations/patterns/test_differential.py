@@ -10,6 +10,7 @@ from eventhub.base.errors import EventHubError
 from registrations.patterns.ast import Pattern
 from registrations.patterns.engine import ReadyEngine
 from registrations.patterns.parser import parse_pattern
+from registrations.patterns.pattern_engine import Match
 from registrations.patterns.printed import print_pattern
 from tests.unit.registrations.patterns.oracle import Oracle
 from tests.unit.registrations.patterns.programs import (
@@ -34,9 +35,7 @@ def parsed(text: str) -> Pattern:
 
 
 def engine_of(pattern: Pattern) -> ReadyEngine:
-    engine = ReadyEngine()
-    engine.add(1, pattern)
-    return engine
+    return engine_of_all({1: pattern})
 
 
 def compare(text: str, given: list[Timed], saved_at: int) -> int:
@@ -105,3 +104,38 @@ def test_restoring_a_state_gives_the_same_state() -> None:
         assert other.memory_bytes == engine.memory_bytes
 
     same()
+
+
+def test_many_patterns_in_one_engine_have_the_outputs_of_each_alone() -> None:
+    """They share filters and lists of what has begun; a state is saved and restored in between."""
+    matched: list[bool] = []
+
+    @settings(max_examples=40, deadline=None, database=None)
+    @given(
+        texts=st.lists(patterns(), min_size=2, max_size=8),
+        given=events(),
+        saved_at=st.integers(1, 16),
+    )
+    def agree(texts: list[str], given: list[Timed], saved_at: int) -> None:
+        parsed_ones = dict(enumerate(map(parsed, texts), 1))
+        together = engine_of_all(parsed_ones)
+        alone = {number: engine_of_all({number: one}) for number, one in parsed_ones.items()}
+        for order, timed in enumerate(given, 1):
+            if order == saved_at:
+                state = together.state()
+                together = engine_of_all(parsed_ones)
+                together.restore(state)
+            position = position_of(order, timed)
+            each = [output for one in alone.values() for output in one.feed(position, timed.event)]
+            assert together.feed(position, timed.event) == each, texts
+            matched.append(any(isinstance(output, Match) for output in each))
+
+    agree()
+    assert sum(matched) / len(matched) >= MATCHED_SHARE_MIN
+
+
+def engine_of_all(parsed_ones: dict[int, Pattern]) -> ReadyEngine:
+    engine = ReadyEngine()
+    for number, pattern in parsed_ones.items():
+        engine.add(number, pattern)
+    return engine

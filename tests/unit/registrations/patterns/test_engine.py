@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from eventhub.event.envelope import Event
+from registrations.agents.compiler import compile_program
+from registrations.agents.engine import AgentEngine
 from registrations.filters.ast import And, Compare, Const, OfType, Path
 from registrations.patterns.ast import Combined, Element, Pattern
 from registrations.patterns.engine import ReadyEngine
@@ -21,6 +23,9 @@ from registrations.patterns.pattern_engine import (
     PatternEngine,
     Waiting,
 )
+from registrations.temporal.engine import TemporalEngine
+from registrations.temporal.language import parse_temporal
+from registrations.temporal.scope_key import ScopeKey
 from tests.unit.registrations.patterns.programs import SECOND, SEGMENT
 from tests.unit.registrations.patterns.stream import Stream, bound, ends
 
@@ -167,6 +172,60 @@ def test_events_cost_the_patterns_that_wait_for_them() -> None:
     assert ends(stream.emit("B")) == [stream.order]
     assert idle < 0.002
     assert waited < 0.002
+
+
+def test_events_cost_the_patterns_that_have_begun_for_their_key() -> None:
+    """10,000 patterns wait for a B, each for another user; a B of one of them concerns one."""
+    engine = ReadyEngine()
+    later = Element(OfType(None, "B"), "b")
+    for number in range(10_000):
+        node = And((OfType(None, "A"), Compare("=", Path("x"), Const(number))))
+        part = Combined(";", Element(node, "a"), later)
+        engine.add(number, Pattern(part, per=Path("user")))
+    stream = Stream(engine=engine)
+    for number in range(10_000):
+        stream.emit("A", x=number, user=number)
+    begun = time.process_time()
+    for number in range(200):
+        assert ends(stream.emit("B", user=number)) == [stream.order]
+    assert (time.process_time() - begun) / 200 < 0.002
+
+
+def test_one_look_up_finds_the_leaves_of_engines_of_all_kinds() -> None:
+    leaves = LeafIndex()
+    scope = ScopeKey((1,))
+    ready, temporal, agents = (
+        ReadyEngine(leaves),
+        TemporalEngine(leaves=leaves),
+        AgentEngine(leaves=leaves),
+    )
+    engines: tuple[PatternEngine, ...] = (ready, temporal, agents)  # type: ignore[assignment]
+    ready.add(1, parse_pattern("{a: A | $x > 1}; {b: B}"))
+    temporal.add(
+        2,
+        parse_temporal("(event (where (> x 1)) (@type 'A) (u ?u)) (event (u ?u) (@type 'B))"),
+        scope,
+    )
+    agents.add(
+        3,
+        compile_program("(on (and (= @type 'A) (> x 1))) (recent 3 (= @type 'B)) (notify)"),
+        scope,
+    )
+    assert len(leaves) == 4  # the last two filters are those of the first
+    found = []
+    for order, type in enumerate("AB", 1):
+        event = Event("", type, {"x": 2, "u": 7})
+        position = EventPosition(order, 1, SEGMENT, order, order)
+        found.append([one.pattern for engine in engines for one in engine.feed(position, event)])
+    assert found == [[3], [1, 1, 2]]
+    assert leaves.matched == 2
+    for engine in (temporal, agents):
+        engine.restore(engine.state())
+    assert len(leaves) == 4
+    ready.remove(1)
+    temporal.remove(2)
+    agents.remove(3)
+    assert len(leaves) == 0
 
 
 def test_an_event_that_its_owner_may_not_see_does_not_exist() -> None:
