@@ -983,6 +983,8 @@ TEMPORAL_TESTS_MAX = 256  # comparisons of two values in one pattern
 TEMPORAL_VALUE_CHARS_MAX = 1_024  # of a text that a variable is bound to; longer ones do not match
 # of one pattern; some 0.2 kB each. More, and the pattern forgets the older half of its events
 TEMPORAL_PARTIAL_MATCHES_MAX = 10_000
+# of all patterns on the same streams, some 100 MB. More, and those with the most forget
+TEMPORAL_PARTIAL_MATCHES_SUM_MAX = 500_000
 TEMPORAL_JOINS_PER_EVENT_MAX = 20_000  # examined for one pattern: 20 ms; more, likewise
 TEMPORAL_MATCHES_PER_EVENT_MAX = 1_000  # of one pattern; only the most recent are reported
 # remembered for all patterns on the same streams; some 0.6 kB each. More, and the largest forget

@@ -39,6 +39,15 @@ class JoinCounters:
     found: int = 0
 
 
+class PartialTotal:
+    """The number of stored partial matches of all registrations of a network."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class _Join:
     """One event of the plan with its memory. `entries`: its index for the combinations before it;
     `key_of_entry` and `key_of`: the key of either side. `number`: the registration's, then its own.
@@ -78,12 +87,17 @@ class _Join:
 class PatternJoins:
     """The joins of one registration. Concurrency: none.
 
-    `start`: the index up to which it has forgotten all events. `dropped`: events forgotten early
-    and matches not reported, by reason, since the last report.
+    `size`: stored partial matches. `start`: the index up to which it has forgotten all events.
+    `dropped`: events forgotten early and matches not reported, by reason, since the last report.
     """
 
     def __init__(
-        self, number: int, plan: PatternPlan, alphas: list[AlphaMemory], schedule: Schedule
+        self,
+        number: int,
+        plan: PatternPlan,
+        alphas: list[AlphaMemory],
+        schedule: Schedule,
+        total: PartialTotal,
     ) -> None:
         self.number = number
         self.plan = plan
@@ -104,7 +118,8 @@ class PatternJoins:
         self._schedule = schedule
         self._now = self._low = 0
         self._examined = 0  # at this step
-        self._size = 0
+        self.size = 0  # stored partial matches
+        self._total = total
         self._blocked: dict[Combination, int] = {}  # with the index of the latest excluded event
         self._found: dict[Combination, None] = {}
         self._by_oldest: dict[int, dict[Combination, int]] = {}  # with the level
@@ -193,7 +208,7 @@ class PatternJoins:
             join.clear()
         for part in (self._blocked, self._found, self._by_oldest, self._by_blocker):
             part.clear()
-        self._size = 0
+        self._resize(-self.size)
 
     # --- joins ---
 
@@ -293,16 +308,16 @@ class PatternJoins:
             listed = self._by_oldest[oldest] = {}
             self._schedule(oldest + self.memory, self)
         listed[combination] = level
-        self._size += 1
+        self._resize(1)
         self.counters.stored += 1
-        while self._size > limits.TEMPORAL_PARTIAL_MATCHES_MAX:
-            self._forget_half("partial_matches_max")
+        while self.size > limits.TEMPORAL_PARTIAL_MATCHES_MAX:
+            self.forget_half("partial_matches_max")
 
     def _unblock(self, combination: Combination) -> None:
         """Remove a complete combination from those that wait."""
         self._by_blocker.get(self._blocked.pop(combination), {}).pop(combination, None)
         self._by_oldest.get(oldest_of(combination), {}).pop(combination, None)
-        self._size -= 1
+        self._resize(-1)
         for join in self._absent:
             join.end_wait(combination)
 
@@ -320,16 +335,20 @@ class PatternJoins:
                 continue
             join = self._joins[level + 1]
             join.end_wait(combination)
-            self._size -= 1
+            self._resize(-1)
+
+    def _resize(self, more: int) -> None:
+        self.size += more
+        self._total.count += more
 
     def _count(self) -> None:
         self.counters.examined += 1
         self._examined += 1
         if self._examined > limits.TEMPORAL_JOINS_PER_EVENT_MAX:
             self._examined = 0
-            self._forget_half("joins_max")
+            self.forget_half("joins_max")
 
-    def _forget_half(self, reason: str) -> None:
+    def forget_half(self, reason: str) -> None:
         """Forget the older half of the remembered events, never the latest one."""
         half = (self._now - self._low) // 2
         if half:

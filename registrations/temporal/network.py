@@ -27,7 +27,7 @@ from registrations.patterns.pattern_engine import (
 )
 from registrations.temporal.compiled_tests import Slot, all_of, compiled
 from registrations.temporal.entries import AlphaMemory, AlphaPattern, Entry
-from registrations.temporal.joins import Combination, PatternJoins
+from registrations.temporal.joins import Combination, PartialTotal, PatternJoins
 from registrations.temporal.pattern import SEQUENCE
 from registrations.temporal.plan import JoinPlan, PatternPlan
 from registrations.temporal.shared_alpha import SharedAlpha, Users
@@ -61,6 +61,7 @@ class TemporalNetwork:
         self._by_leaf: dict[int, list[SharedAlpha]] = {}
         self._filled: dict[AlphaMemory, None] = {}  # the memories that have entries
         self._entries = 0
+        self._partial = PartialTotal()
         self._hierarchy = hierarchy
         self._due: defaultdict[int, list[PatternJoins]] = defaultdict(list)
         self._leaving: defaultdict[int, list[AlphaMemory]] = defaultdict(list)
@@ -81,7 +82,8 @@ class TemporalNetwork:
             raise ValueError("the recent events do not end with the latest one")
         plan = registration.plan
         alphas = [self._alpha(join) for join in (*plan.joins, *plan.absent)]
-        joins = PatternJoins(number, plan, [one.memory for one in alphas], self._schedule)
+        memories = [one.memory for one in alphas]
+        joins = PatternJoins(number, plan, memories, self._schedule, self._partial)
         joins.start = self.index
         self.registrations[number] = registration
         self.joins[number] = joins
@@ -125,6 +127,8 @@ class TemporalNetwork:
             outputs += self._outputs(due[number], position)
         if self._entries > limits.TEMPORAL_ENTRIES_MAX:
             outputs += self._forget_largest(position)
+        if self._partial.count > limits.TEMPORAL_PARTIAL_MATCHES_SUM_MAX:
+            outputs += self._forget_partial(position)
         return outputs
 
     def _hit(
@@ -254,6 +258,24 @@ class TemporalNetwork:
             for largest in sorted(filled, key=_largest_first):
                 outputs += self._forget_half(largest, position)
                 if self._entries <= goal:
+                    break
+        return outputs
+
+    def _forget_partial(self, position: EventPosition) -> list[Output]:
+        """Have the registrations with the most partial matches forget the older half of their
+        events, until all together are within their limit.
+        """
+        goal = limits.TEMPORAL_PARTIAL_MATCHES_SUM_MAX * _ENTRIES_GOAL
+        outputs: list[Output] = []
+        before = self._partial.count + 1  # those of the latest event alone stay
+        while goal < self._partial.count < before:
+            before = self._partial.count
+            holding = [one for one in self.joins.values() if one.size]
+            for largest in sorted(holding, key=lambda one: (-one.size, one.number)):
+                largest.step(self.index, {})  # it may not have been called for a while
+                largest.forget_half("partial_matches_sum_max")
+                outputs += self._outputs(largest, position)
+                if self._partial.count <= goal:
                     break
         return outputs
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from eventhub.base import limits
-from registrations.patterns.pattern_engine import Match
+from registrations.patterns.pattern_engine import Dropped, Match
 from tests.unit.registrations.temporal.engines import (
     FREE,
     dropped,
@@ -27,7 +27,7 @@ def test_partial_matches_are_bounded_and_the_pattern_forgets_the_older_half(
         outputs = engine.feed(position(n), event(one))
         reasons |= dropped(outputs).keys()
         (network,) = engine._networks.values()
-        assert network.joins[0]._size <= 100
+        assert network.joins[0].size <= 100
         assert outputs or n < 3, "the latest events match after all"
     assert reasons == {"partial_matches_max"}
 
@@ -90,6 +90,21 @@ def test_remembered_events_of_all_patterns_are_bounded(monkeypatch: pytest.Monke
     assert network._entries == sum(len(one.memory.entries) for one in network.alphas.values())
     assert network._entries <= 100
     assert matches(engine.feed(position(301), event({"rare": 301}))) == [(1, 301)]
+
+
+def test_partial_matches_of_all_patterns_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "TEMPORAL_PARTIAL_MATCHES_SUM_MAX", 200)
+    small = "(event (k ?a)) (event (k ?b)) (event (k ?c)) (test (< ?a ?b ?c))"
+    engine = engine_of(f"(memory 40) {FREE}", f"(memory 50) {FREE}", small)
+    fed(engine, [{"k": 1}, {"k": 2}])
+    (network,) = engine._networks.values()
+    reasons: set[tuple[int, str]] = set()
+    for n, one in enumerate(numbered(100), 3):
+        outputs = engine.feed(position(n), event(one))
+        reasons |= {(one.pattern, one.reason) for one in outputs if isinstance(one, Dropped)}
+        assert sum(one.size for one in network.joins.values()) <= 200
+    assert reasons == {(number, "partial_matches_sum_max") for number in (0, 1)}
+    assert matches(engine.feed(position(103), event({"k": 3}))) == [(1, 2, 103)]
 
 
 def test_a_long_text_is_no_value_of_a_variable() -> None:
