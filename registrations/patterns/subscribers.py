@@ -55,23 +55,23 @@ class Subscribers:
     def concerned(self, event: Event, leaves: Iterable[int]) -> Elements:
         """Return the elements that may take an event which passes these leaves."""
         found: Elements = {}
-        begun: dict[Path, dict[int, None]] = {}  # of the event's keys
+        of_keys: dict[Path, dict[int, None]] = {}  # what has begun for the event's keys
         for leaf in leaves:
             for number, bits in self._opening.get(leaf, _NOBODY).items():
                 found[number] = found.get(number, 0) | bits
             for per, patterns in self._later.get(leaf, _NOTHING).items():
-                there: Iterable[int] = patterns
-                if per is not None:
-                    if per not in begun:
-                        begun[per] = self._begun.get(per, {}).get(key_in(per, event), {})
-                    of_key = begun[per]
-                    short, other = (
-                        (of_key, patterns) if len(of_key) < len(patterns) else (patterns, of_key)
-                    )
-                    there = [number for number in short if number in other]
-                for number in there:
+                if per is not None and per not in of_keys:
+                    of_keys[per] = self._begun.get(per, {}).get(key_in(per, event), {})
+                for number in patterns if per is None else _both(patterns, of_keys[per]):
                     found[number] = found.get(number, 0) | patterns[number]
         return found
+
+
+def _both(patterns: Elements, of_key: dict[int, None]) -> list[int]:
+    """Return the numbers in both, in a time of the shorter one."""
+    if len(of_key) < len(patterns):
+        return [number for number in of_key if number in patterns]
+    return [number for number in patterns if number in of_key]
 
 
 def key_in(per: Path, event: Event) -> Any:

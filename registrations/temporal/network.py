@@ -137,25 +137,26 @@ class TemporalNetwork:
         """Remember the latest event, which has its entries in `hits` then; return the registrations
         that it concerns.
         """
-        found: list[SharedAlpha] = []
         due: Users = {}
-        for leaf in self._leaves.match(event.event):
-            for alpha in self._by_leaf.get(leaf, ()):
-                values = _values_of(alpha.memory.pattern, event, position)
-                if values is None:
-                    continue
-                if _is_too_long(values):
-                    for joins in alpha.users.values():
-                        joins.count_dropped("value_chars_max", 1)
-                    due |= alpha.users
-                    continue
+        passed = [
+            alpha
+            for leaf in self._leaves.match(event.event)
+            for alpha in self._by_leaf.get(leaf, ())
+        ]
+        for alpha in passed:
+            values = _values_of(alpha.memory.pattern, event, position)
+            if values is not None and _is_too_long(values):
+                for joins in alpha.users.values():
+                    joins.count_dropped("value_chars_max", 1)
+                due |= alpha.users
+            elif values is not None:
                 entry = Entry(self.index, position, values)
                 if alpha.check is None or alpha.check((entry,)):
                     hits[alpha.memory] = entry
                     self._remember(alpha.memory, entry)
-                    found.append(alpha)
-        for alpha in found:
-            due |= alpha.concerned(self._filled)
+        for alpha in passed:
+            if alpha.memory in hits:
+                due |= alpha.concerned(self._filled)
         return due
 
     def end(self, number: int) -> None:
