@@ -86,7 +86,7 @@ async def test_sessions_that_catch_up_evaluate_few_events_of_others(
     ],
     ids=["type", "list", "range", "alternatives", "nothing"],
 )
-async def test_whatever_a_session_filters_it_gets_exactly_what_matches(
+async def test_a_session_gets_exactly_what_matches(
     hub: LiveHub, orders: LiveZone, filter: dict[str, Any], matches: Any
 ) -> None:
     create_session(orders, "s", window=10_000)
