@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from eventhub.base import guardian, limits
+from eventhub.base.forking import ForkServer, ServerEnded
 from eventhub.base.guarded_process import Command, GuardedProcess, Identity
 from eventhub.supervisor.output import Output
 from eventhub.supervisor.restarts import ExternalCause, decide
@@ -30,6 +31,7 @@ KILL_GRACE_S = 1.0  # for a guardian to kill its tree
 ORPHANS_REPORT_S = 10.0  # between reports of processes that outlive SIGKILL
 HURRY_SIGNALS = 2  # to the hub, after which remaining processes are killed
 OFTEN = 3  # restarts in a row that are worth a message
+FORK_SERVER = "fork-server"  # its name in the output
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REPLACE = signal.SIGUSR2
 
@@ -108,7 +110,11 @@ class Supervisor:
         *,
         keep_fds: tuple[int, ...] = (),
         retry_limits: RetryLimits = UNLIMITED,
+        fork_server: Callable[[], ForkServer] | None = None,
     ) -> None:
+        """`fork_server` starts the server that Python commands are forked from."""
+        self._new_server = fork_server
+        self._server: ForkServer | None = None
         self._runs = [_Supervised(spec) for spec in specs]
         self._identity = identity
         self._output = output
@@ -148,8 +154,13 @@ class Supervisor:
     # --- starting ---
 
     def _start_all(self) -> None:
+        self._renew_server()
         for stage in sorted({run.spec.stage for run in self._runs}):
             runs = [run for run in self._runs if run.spec.stage == stage]
+            while self._server_is_loading() and any(self._fits(run.spec.command) for run in runs):
+                if self._stop_signals:
+                    return
+                self._step()
             for run in runs:
                 self._try_start(run)
             while not all(run.ready for run in runs):
@@ -173,7 +184,7 @@ class Supervisor:
         run.ready = False
         run.started_at = time.monotonic()
         run.slow_at = run.started_at + run.spec.slow_after_s
-        process = GuardedProcess(run.spec.command, self._identity, keep_fds=self._keep_fds)
+        process = self._guarded(run.spec.command)
         try:
             if process.process.stdout is not None:
                 self._output.pump(run.name, process.process.stdout)
@@ -183,6 +194,46 @@ class Supervisor:
             raise OSError(errno.EAGAIN, str(error)) from error
         run.process = process
 
+    def _guarded(self, command: Command) -> GuardedProcess:
+        """Start a command, forked if the server is ready. If that has ended, the command loads by
+        itself what it needs, and another server is started for the next ones.
+        """
+        server = None if self._server_is_loading() else self._server
+        try:
+            return GuardedProcess(
+                command, self._identity, keep_fds=self._keep_fds, server=server
+            )
+        except ServerEnded as error:
+            self._output.say(f"{command.name} is not forked: {error}")
+            self._renew_server()
+            return GuardedProcess(command, self._identity, keep_fds=self._keep_fds)
+
+    # --- the fork server ---
+
+    def _renew_server(self) -> None:
+        """Start a fork server, which loads what is on the disk now, in place of the present one."""
+        if self._new_server is None:
+            return
+        self._end_server()
+        try:
+            self._server = self._new_server()
+        except OSError as error:
+            self._output.say(f"{FORK_SERVER} cannot be started ({error})")
+            return
+        if self._server.process.stdout is not None:
+            self._output.pump(FORK_SERVER, self._server.process.stdout)
+
+    def _end_server(self) -> None:
+        if self._server is not None:
+            self._server.end()
+            self._server = None
+
+    def _server_is_loading(self) -> bool:
+        return self._server is not None and self._server.is_loading()
+
+    def _fits(self, command: Command) -> bool:
+        return self._server is not None and self._server.fits(command.argv, command.env)
+
     def _await_exit(self, run: _Supervised, process: GuardedProcess) -> None:
         self._events.put(_Exit(run, process, process.wait()))
 
@@ -190,7 +241,7 @@ class Supervisor:
 
     def _step(self) -> None:
         """Wait for one event, or for a tick; then do what is due."""
-        busy = self._replacing or any(
+        busy = self._replacing or self._server_is_loading() or any(
             run.due_at or (run.process and not run.ready) for run in self._runs
         )
         try:
@@ -221,10 +272,13 @@ class Supervisor:
         )  # first those that are down
         for run in self._replacing:
             run.must_be_replaced = True
+        self._renew_server()
         self._output.say("replacing " + ", ".join(run.name for run in self._replacing))
 
     def _replace_next(self) -> None:
         """Replace the next process when the last one is ready, so that one is down at a time."""
+        if self._server_is_loading():
+            return
         while (
             self._replacing and not self._replacing[0].must_be_replaced and self._replacing[0].ready
         ):
@@ -313,6 +367,8 @@ class Supervisor:
         restarted. Returns when none is left.
         """
         known = {run.process.pid for run in self._runs if run.process is not None}
+        if self._server is not None:
+            known.add(self._server.process.pid)
         now = time.monotonic()
         until, report_at = now + command.grace_s, now + command.grace_s + ORPHANS_REPORT_S
         number: int = command.stop_signal
@@ -353,6 +409,7 @@ class Supervisor:
         for run in self._runs:
             if run.process is not None and _collect(run.process) < 0:
                 self._clear_orphans(run.spec.command)
+        self._end_server()
         self._output.drain()
         if any(run.process is not None for run in self._runs):
             self._output.say("stopped")
