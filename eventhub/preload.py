@@ -1,29 +1,31 @@
-"""What the processes of the hub import, loaded once by the fork server (eventhub/base/fork_server.py),
-which forks them from itself. Composition root. Django module.
+"""What the processes of the hub import, loaded once by the fork server, which forks them from
+itself (eventhub/base/fork_server.py). Composition root. Django module.
 """
 
 import importlib
 import os
+from contextlib import suppress
 
 from eventhub import celery as worker  # before Django is named: Celery adapts to it, workers do not
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
 
 # isort: split
-import celery.apps.beat  # noqa: F401
-import celery.apps.worker  # noqa: F401
+import celery.apps.beat
+import celery.apps.worker
 import celery.bin.celery  # noqa: F401
 import kombu.transport.redis  # noqa: F401
 from django.conf import empty, settings
 from django.db import connections
 
 import eventhub.settings
-from eventhub import asgi  # noqa: F401 - sets Django up
+from eventhub import asgi, preflight  # noqa: F401 - the first sets Django up
 from eventhub.base import env, metrics
 
 COMMANDS = ("boot", "demo", "forward", "migrate", "web")
 for _name in COMMANDS:
     importlib.import_module(f"eventhub.management.commands.{_name}")
+preflight.own_migrations()
 metrics.remove_files()
 
 
@@ -34,6 +36,10 @@ def adopt_environment() -> None:
     env.forget_file()
     importlib.reload(eventhub.settings)
     settings._wrapped = empty
+    for alias in connections:
+        with suppress(AttributeError):  # it has none
+            del connections[alias]
+    connections._settings = None
     connections.__dict__.pop("settings", None)
     worker.configure()
     metrics.open_files()

@@ -22,7 +22,7 @@ END_S = 1.0
 # variables that an interpreter, its libraries or a module read when they are loaded, so that a
 # command for which one differs cannot be forked
 LOADED_VARIABLES = ("LANG", "TZ", "PROMETHEUS_MULTIPROC_DIR")
-LOADED_PREFIXES = ("PYTHON", "LC_", "LD_", "MALLOC_")
+LOADED_PREFIXES = ("FSSPEC_", "LC_", "LD_", "MALLOC_", "PYTHON")
 _PRESENT = frozenset({"PROMETHEUS_MULTIPROC_DIR"})  # its value does not matter
 
 
@@ -90,7 +90,7 @@ class ForkServer:
         """
         self._env = env
         self._lock = threading.Lock()
-        self._loaded = False
+        self.has_loaded = False
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             options = {**identity, "module": module, "control": theirs.fileno()}
@@ -109,9 +109,6 @@ class ForkServer:
         with self._lock, suppress(ServerEnded):
             return not self._await_loaded(0.0)
         return False
-
-    def has_ended(self) -> bool:
-        return self.process.poll() is not None
 
     def fits(self, argv: Sequence[str], env: Mapping[str, str]) -> bool:
         """Return whether it can fork this command: Python with a script or a module, and with an
@@ -137,7 +134,7 @@ class ForkServer:
         finally:
             os.close(orders)
             os.close(written)
-        return ForkedGuardian(pid, open(stdin, "wb", 0), open(status, "rb", 0))  # noqa: SIM115, PTH123
+        return ForkedGuardian(pid, open(stdin, "wb", 0), open(status, "rb", 0))  # noqa: PTH123
 
     def end(self) -> None:
         """End the server; what it forked goes on."""
@@ -164,7 +161,7 @@ class ForkServer:
 
     def _await_loaded(self, timeout_s: float) -> bool:
         """Return whether the module is loaded within a time. Raises ServerEnded."""
-        if self._loaded:
+        if self.has_loaded:
             return True
         self._control.settimeout(timeout_s)
         try:
@@ -175,7 +172,7 @@ class ForkServer:
             raise ServerEnded(f"the fork server does not answer: {error}") from error
         if reply != READY:
             raise ServerEnded("the fork server ended while it loaded the module")
-        self._loaded = True
+        self.has_loaded = True
         return True
 
 

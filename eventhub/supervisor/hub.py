@@ -48,7 +48,9 @@ class UpOptions(NamedTuple):
     restarts_max: int | None = None  # of one process in a row; None: without end
     start_s_max: float | None = None  # until each process is ready; None: without end
     manage: Path = HOME / "manage.py"  # runs boot, web, forward and demo
-    preload: str = "eventhub.preload"  # the module that they are forked with; "": each loads its own
+    preload: str = (
+        "eventhub.preload"  # the module that they are forked with; "": each loads its own
+    )
 
 
 class Servers(NamedTuple):

@@ -84,6 +84,11 @@ class _Exit(NamedTuple):
     status: int
 
 
+class _ServerExit(NamedTuple):
+    server: ForkServer
+    status: int
+
+
 class RetryLimits(NamedTuple):
     """How long the hub tries to keep its processes running; None: without end.
 
@@ -120,7 +125,7 @@ class Supervisor:
         self._output = output
         self._keep_fds = keep_fds
         self._retry_limits = retry_limits
-        self._events: queue.SimpleQueue[_Exit | int] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[_Exit | _ServerExit | int] = queue.SimpleQueue()
         self._stop_signals = 0
         self._replacing: list[_Supervised] = []  # the first is being replaced
         self._complete = False  # all were ready once; afterwards none is too slow
@@ -195,17 +200,13 @@ class Supervisor:
         run.process = process
 
     def _guarded(self, command: Command) -> GuardedProcess:
-        """Start a command, forked if the server is ready. If that has ended, the command loads by
-        itself what it needs, and another server is started for the next ones.
+        """Start a command, forked if the server is ready. Otherwise it loads by itself what it
+        needs.
         """
         server = None if self._server_is_loading() else self._server
         try:
-            return GuardedProcess(
-                command, self._identity, keep_fds=self._keep_fds, server=server
-            )
-        except ServerEnded as error:
-            self._output.say(f"{command.name} is not forked: {error}")
-            self._renew_server()
+            return GuardedProcess(command, self._identity, keep_fds=self._keep_fds, server=server)
+        except ServerEnded:
             return GuardedProcess(command, self._identity, keep_fds=self._keep_fds)
 
     # --- the fork server ---
@@ -222,11 +223,26 @@ class Supervisor:
             return
         if self._server.process.stdout is not None:
             self._output.pump(FORK_SERVER, self._server.process.stdout)
+        threading.Thread(target=self._await_server, args=(self._server,), daemon=True).start()
+
+    def _await_server(self, server: ForkServer) -> None:
+        self._events.put(_ServerExit(server, server.process.wait()))
+
+    def _on_server_exit(self, event: _ServerExit) -> None:
+        """Start another one, unless the module cannot be loaded: another would not help."""
+        if event.server is not self._server:
+            return  # it was replaced
+        if event.server.has_loaded:
+            self._output.say(f"{FORK_SERVER} ended with status {event.status}: starting another")
+            self._renew_server()
+        else:
+            self._output.say(f"{FORK_SERVER} cannot load the hub: each process loads it by itself")
+            self._end_server()
 
     def _end_server(self) -> None:
-        if self._server is not None:
-            self._server.end()
-            self._server = None
+        server, self._server = self._server, None
+        if server is not None:
+            server.end()
 
     def _server_is_loading(self) -> bool:
         return self._server is not None and self._server.is_loading()
@@ -241,8 +257,10 @@ class Supervisor:
 
     def _step(self) -> None:
         """Wait for one event, or for a tick; then do what is due."""
-        busy = self._replacing or self._server_is_loading() or any(
-            run.due_at or (run.process and not run.ready) for run in self._runs
+        busy = (
+            self._replacing
+            or self._server_is_loading()
+            or any(run.due_at or (run.process and not run.ready) for run in self._runs)
         )
         try:
             event = self._events.get(timeout=TICK_S if busy else IDLE_S)
@@ -252,6 +270,8 @@ class Supervisor:
             return
         if isinstance(event, _Exit):
             self._on_exit(event)
+        elif isinstance(event, _ServerExit):
+            self._on_server_exit(event)
         elif event == REPLACE:
             self._replace_all()
         for run in self._runs:
