@@ -8,7 +8,6 @@ made in one thread, on events from one queue; other threads only wait for a proc
 output.
 """
 
-import contextlib
 import errno
 import os
 import queue
@@ -20,18 +19,18 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from eventhub.base import guardian, limits
-from eventhub.base.forking import ForkServer, ServerEnded
+from eventhub.base.forking import ForkServer
 from eventhub.base.guarded_process import Command, GuardedProcess, Identity
+from eventhub.supervisor import orphans
+from eventhub.supervisor.forks import Forks, ServerExit
 from eventhub.supervisor.output import Output
 from eventhub.supervisor.restarts import ExternalCause, decide
 
 TICK_S = 0.05  # between two checks while a process starts or is due
 IDLE_S = 60.0
 KILL_GRACE_S = 1.0  # for a guardian to kill its tree
-ORPHANS_REPORT_S = 10.0  # between reports of processes that outlive SIGKILL
 HURRY_SIGNALS = 2  # to the hub, after which remaining processes are killed
 OFTEN = 3  # restarts in a row that are worth a message
-FORK_SERVER = "fork-server"  # its name in the output
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REPLACE = signal.SIGUSR2
 
@@ -84,11 +83,6 @@ class _Exit(NamedTuple):
     status: int
 
 
-class _ServerExit(NamedTuple):
-    server: ForkServer
-    status: int
-
-
 class RetryLimits(NamedTuple):
     """How long the hub tries to keep its processes running; None: without end.
 
@@ -118,14 +112,13 @@ class Supervisor:
         fork_server: Callable[[], ForkServer] | None = None,
     ) -> None:
         """`fork_server` starts the server that Python commands are forked from."""
-        self._new_server = fork_server
-        self._server: ForkServer | None = None
         self._runs = [_Supervised(spec) for spec in specs]
         self._identity = identity
         self._output = output
         self._keep_fds = keep_fds
         self._retry_limits = retry_limits
-        self._events: queue.SimpleQueue[_Exit | _ServerExit | int] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[_Exit | ServerExit | int] = queue.SimpleQueue()
+        self._forks = Forks(fork_server, output, self._events.put)
         self._stop_signals = 0
         self._replacing: list[_Supervised] = []  # the first is being replaced
         self._complete = False  # all were ready once; afterwards none is too slow
@@ -159,10 +152,12 @@ class Supervisor:
     # --- starting ---
 
     def _start_all(self) -> None:
-        self._renew_server()
+        self._forks.renew()
         for stage in sorted({run.spec.stage for run in self._runs}):
             runs = [run for run in self._runs if run.spec.stage == stage]
-            while self._server_is_loading() and any(self._fits(run.spec.command) for run in runs):
+            while self._forks.is_loading() and any(
+                self._forks.may_fork(run.spec.command) for run in runs
+            ):
                 if self._stop_signals:
                     return
                 self._step()
@@ -189,7 +184,7 @@ class Supervisor:
         run.ready = False
         run.started_at = time.monotonic()
         run.slow_at = run.started_at + run.spec.slow_after_s
-        process = self._guarded(run.spec.command)
+        process = self._forks.start(run.spec.command, self._identity, self._keep_fds)
         try:
             if process.process.stdout is not None:
                 self._output.pump(run.name, process.process.stdout)
@@ -198,57 +193,6 @@ class Supervisor:
             process.end()
             raise OSError(errno.EAGAIN, str(error)) from error
         run.process = process
-
-    def _guarded(self, command: Command) -> GuardedProcess:
-        """Start a command, forked if the server is ready. Otherwise it loads by itself what it
-        needs.
-        """
-        server = None if self._server_is_loading() else self._server
-        try:
-            return GuardedProcess(command, self._identity, keep_fds=self._keep_fds, server=server)
-        except ServerEnded:
-            return GuardedProcess(command, self._identity, keep_fds=self._keep_fds)
-
-    # --- the fork server ---
-
-    def _renew_server(self) -> None:
-        """Start a fork server, which loads what is on the disk now, in place of the present one."""
-        if self._new_server is None:
-            return
-        self._end_server()
-        try:
-            self._server = self._new_server()
-        except OSError as error:
-            self._output.say(f"{FORK_SERVER} cannot be started ({error})")
-            return
-        if self._server.process.stdout is not None:
-            self._output.pump(FORK_SERVER, self._server.process.stdout)
-        threading.Thread(target=self._await_server, args=(self._server,), daemon=True).start()
-
-    def _await_server(self, server: ForkServer) -> None:
-        self._events.put(_ServerExit(server, server.process.wait()))
-
-    def _on_server_exit(self, event: _ServerExit) -> None:
-        """Start another one, unless the module cannot be loaded: another would not help."""
-        if event.server is not self._server:
-            return  # it was replaced
-        if event.server.has_loaded:
-            self._output.say(f"{FORK_SERVER} ended with status {event.status}: starting another")
-            self._renew_server()
-        else:
-            self._output.say(f"{FORK_SERVER} cannot load the hub: each process loads it by itself")
-            self._end_server()
-
-    def _end_server(self) -> None:
-        server, self._server = self._server, None
-        if server is not None:
-            server.end()
-
-    def _server_is_loading(self) -> bool:
-        return self._server is not None and self._server.is_loading()
-
-    def _fits(self, command: Command) -> bool:
-        return self._server is not None and self._server.fits(command.argv, command.env)
 
     def _await_exit(self, run: _Supervised, process: GuardedProcess) -> None:
         self._events.put(_Exit(run, process, process.wait()))
@@ -259,7 +203,7 @@ class Supervisor:
         """Wait for one event, or for a tick; then do what is due."""
         busy = (
             self._replacing
-            or self._server_is_loading()
+            or self._forks.is_loading()
             or any(run.due_at or (run.process and not run.ready) for run in self._runs)
         )
         try:
@@ -270,8 +214,8 @@ class Supervisor:
             return
         if isinstance(event, _Exit):
             self._on_exit(event)
-        elif isinstance(event, _ServerExit):
-            self._on_server_exit(event)
+        elif isinstance(event, ServerExit):
+            self._forks.on_exit(event)
         elif event == REPLACE:
             self._replace_all()
         for run in self._runs:
@@ -292,12 +236,12 @@ class Supervisor:
         )  # first those that are down
         for run in self._replacing:
             run.must_be_replaced = True
-        self._renew_server()
+        self._forks.renew()
         self._output.say("replacing " + ", ".join(run.name for run in self._replacing))
 
     def _replace_next(self) -> None:
         """Replace the next process when the last one is ready, so that one is down at a time."""
-        if self._server_is_loading():
+        if self._forks.is_loading():
             return
         while (
             self._replacing and not self._replacing[0].must_be_replaced and self._replacing[0].ready
@@ -383,27 +327,13 @@ class Supervisor:
         run.ready = False
 
     def _clear_orphans(self, command: Command) -> None:
-        """End the orphans of a killed guardian, which this process inherited, before its command is
-        restarted. Returns when none is left.
-        """
         known = {run.process.pid for run in self._runs if run.process is not None}
-        if self._server is not None:
-            known.add(self._server.process.pid)
-        now = time.monotonic()
-        until, report_at = now + command.grace_s, now + command.grace_s + ORPHANS_REPORT_S
-        number: int = command.stop_signal
-        while orphans := _children(known):
-            guardian.signal_all(orphans, number)
-            now = time.monotonic()
-            patient = now < until and self._stop_signals < HURRY_SIGNALS
-            number = 0 if patient else signal.SIGKILL
-            if now >= report_at:
-                report_at = now + ORPHANS_REPORT_S
-                self._output.say(f"{command.name} was killed and does not end: process {orphans}")
-            for pid in orphans:
-                with contextlib.suppress(ChildProcessError):  # a grandchild: its parent reaps it
-                    os.waitpid(pid, os.WNOHANG)
-            time.sleep(TICK_S)
+        orphans.clear(
+            command,
+            known | self._forks.pids,
+            lambda: self._stop_signals >= HURRY_SIGNALS,
+            self._output.say,
+        )
 
     # --- stopping ---
 
@@ -429,7 +359,7 @@ class Supervisor:
         for run in self._runs:
             if run.process is not None and _collect(run.process) < 0:
                 self._clear_orphans(run.spec.command)
-        self._end_server()
+        self._forks.end()
         self._output.drain()
         if any(run.process is not None for run in self._runs):
             self._output.say("stopped")
@@ -463,10 +393,3 @@ def _collect(process: GuardedProcess) -> int:
     except subprocess.TimeoutExpired:
         process.process.kill()
         return process.wait()
-
-
-def _children(known: set[int]) -> list[int]:
-    """Return the processes inherited from a killed guardian, and all below them."""
-    everyone = guardian.descendants(os.getpid())
-    guarded = {pid for root in known for pid in (root, *guardian.descendants(root))}
-    return [pid for pid in everyone if pid not in guarded]

@@ -53,7 +53,7 @@ def test_what_is_loaded_depends_on_no_setting_and_is_safe_to_fork() -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found == {
-        "readers": ["eventhub.base.metrics", "eventhub.celery", "eventhub.settings"],
+        "readers": ["eventhub.celery", "eventhub.settings"],
         "threads": 1,
         "sockets": [],
     }
