@@ -50,6 +50,7 @@ from delivery.listening.socket_places import counting_sockets  # noqa: E402
 from delivery.sessions.delivery import delivering_sessions  # noqa: E402
 from delivery.sessions.pull_operations import pull_routes  # noqa: E402
 from delivery.sessions.pull_sources import pulled_sessions  # noqa: E402
+from delivery.sessions.route_table import session_routes  # noqa: E402
 from delivery.sessions.socket_sessions import SessionServices  # noqa: E402
 from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
 from registrations.bulk.operations import BULK_ROUTES  # noqa: E402
@@ -105,25 +106,25 @@ class AsgiApplication:
             CatchUpScheduler(),
         )
         archive = archive_of(hub.env.archive_url)
-        sessions = await self._closing.enter_async_context(
+        delivery = await self._closing.enter_async_context(
             delivering_sessions(hub.env.database_url, services)
         )
         pulls = await self._closing.enter_async_context(
-            pulled_sessions(hub.env.database_url, services, sessions)
+            pulled_sessions(hub.env.database_url, services, delivery)
         )
+        sessions = SessionServices(delivery, pulls)
         routes = (
             *HTTP_ROUTES,
             *BULK_ROUTES,
             *EXPLAIN_ROUTES,
             *interest_routes(hub.authorizer, hub.closures),
             *listen_routes(services, monitor, archive),
+            *session_routes(services, sessions, monitor),
             *pull_routes(pulls, monitor),
         )
         emits = _emits()
         emit_services = EmitServices(hub.log, hub.authorizer, hub.types)
-        sockets = SocketServices(
-            services, SessionServices(sessions, pulls), SocketEmits(emit_services, emits)
-        )
+        sockets = SocketServices(services, sessions, SocketEmits(emit_services, emits))
         route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, emits)
         http = with_traces(Router(_django, routes, route_services), hub.tracer)
         self._http = _begun(_with_cors(http, hub), hub)

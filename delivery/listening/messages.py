@@ -114,6 +114,14 @@ class Ack(Struct, tag_field="op", tag="ack", forbid_unknown_fields=True):
                 raise errors.UnknownField(field=name)
 
 
+class Nak(Struct, tag_field="op", tag="nak", forbid_unknown_fields=True):
+    """Requests delivery of events of a session again, which could not be processed."""
+
+    session: SessionName
+    stream: StreamName
+    sequences: Sequences
+
+
 class Connect(Struct, tag_field="op", tag="connect", forbid_unknown_fields=True):
     """Connects a consumer session of the client: its events are delivered over this socket."""
 
@@ -198,6 +206,7 @@ Incoming = (
     | ListenMessage
     | Stop
     | Ack
+    | Nak
     | Connect
     | Disconnect
     | Credit
@@ -228,7 +237,7 @@ def subject_of(message: Incoming) -> dict[str, str]:
     answer, as fields of the answer.
     """
     names = ["listener", "interest", "session"]
-    if isinstance(message, Ack | EmitMessage):
+    if isinstance(message, Ack | Nak | EmitMessage):
         names += ["stream", "id"]
     fields = {name: getattr(message, name, None) for name in names}
     return {name: value for name, value in fields.items() if value}

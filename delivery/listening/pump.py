@@ -1,18 +1,17 @@
-"""The pump of one websocket: one task moves events from the log to the socket and serves its
-listeners and sessions in rounds. Plain module.
+"""The pump of one websocket: one task moves events from the log to the socket, and another handles
+the messages of the client. Plain module.
 
 The outbox is the socket's own buffer: the next frame is built when the last one was taken. So a
 slow reader costs one buffer and delays no other; one that takes nothing for too long is
 disconnected with a message to resume (reader_monitor.py).
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from delivery.listening import messages
-from delivery.listening.frames import Frame, FrameFormat, FrameSubject
+from delivery.listening.frames import Frame, FrameFormat
 from delivery.listening.interest_watch import InterestWatches
 from delivery.listening.listener import StreamListener
 from delivery.listening.protocol import (
@@ -22,14 +21,14 @@ from delivery.listening.protocol import (
     hello,
     refusal,
 )
-from delivery.listening.reader import Reader
 from delivery.listening.resend import Resending, requested_ranges
+from delivery.listening.round_reader import RoundReader
 from delivery.listening.services import ListenerServices
 from delivery.listening.socket_emits import SocketEmits
 from delivery.sessions.socket_sessions import SessionServices, SocketSessions
 from eventhub.access.principal import Principal
-from eventhub.base import limits, metrics
-from eventhub.base.errors import DatabaseUnavailable, EventHubError
+from eventhub.base import metrics
+from eventhub.base.errors import EventHubError
 
 SendFrames = Callable[[list[Frame]], Awaitable[None]]
 
@@ -49,7 +48,7 @@ class SocketServices(NamedTuple):
     emits: SocketEmits
 
 
-class SocketPump(Reader):
+class SocketPump(RoundReader):
     """The listeners and sessions of one socket.
 
     `run` is one task; `handle` is called by the socket's reader for each message.
@@ -63,30 +62,21 @@ class SocketPump(Reader):
         principal: Principal,
     ) -> None:
         listening = services.listening
-        super().__init__(listening.authorizer, listening.clock, credential, principal)
-        self._services = listening
+        super().__init__(listening, writer.form, credential, principal)
         self._emits = services.emits
-        self.form: FrameFormat[Frame] = writer.form
         self._send_frames = writer.send
         self.socket = SocketListeners()
-        self._pings = 0
-        self._listeners: dict[FrameSubject, StreamListener] = {}  # of sessions, too
         self._sessions = SocketSessions(listening, services.sessions, self)
-        self._watches = InterestWatches(
-            listening.authorizer, listening.closures, self._send_message
-        )
+        self._watches = InterestWatches(listening.authorizer, listening.closures, self.send_message)
 
     async def run(self) -> None:
         """Serve until cancelled. Raises Unauthenticated when the credential is no longer valid."""
-        await self._send_message(hello(client=self.principal.client, zone=self.principal.zone))
+        await self.send_message(hello(client=self.principal.client, zone=self.principal.zone))
         self._authorizer.wakers.add(self.waker)
         try:
             while True:
                 self.waker.clear()
-                if not await self._may_send():
-                    await self.waker.wait()
-                    continue
-                if not await self._serve_all():
+                if not await self.serve():
                     await self.waker.wait()
         finally:
             self._authorizer.wakers.discard(self.waker)
@@ -94,9 +84,7 @@ class SocketPump(Reader):
     async def close(self) -> None:
         """End all listeners, sessions and watches."""
         await self._watches.close()
-        await self._sessions.close()
-        for listener in list(self._listeners.values()):
-            await self.end(listener, self.end_reason)
+        await super().close()
 
     async def handle(self, text: str | bytes) -> None:
         """Handle one message of the client. Errors are answered, and the socket stays open."""
@@ -106,7 +94,7 @@ class SocketPump(Reader):
             subject = messages.subject_of(message)
             await self._handle(message)
         except EventHubError as error:
-            await self._send_message({**refusal(error), **subject})
+            await self.send_message({**refusal(error), **subject})
 
     async def _handle(self, message: messages.Incoming) -> None:
         match message:
@@ -116,12 +104,14 @@ class SocketPump(Reader):
                 await self._stop(message.listener)
             case messages.Ack():
                 self._acknowledge(message)
+            case messages.Nak():
+                self._sessions.redeliver(message)
             case messages.ResendMessage():
                 await self._resend(message)
             case messages.EmitMessage():
-                await self._send_message(await self._emits.emit(self.principal, message))
+                await self.send_message(await self._emits.emit(self.principal, message))
             case messages.Ping():
-                await self._send_message({"op": "pong", "id": message.id})
+                await self.send_message({"op": "pong", "id": message.id})
             case messages.Connect() | messages.Disconnect() | messages.Credit():
                 await self._sessions.handle(message)
             case messages.InterestMessage() | messages.Confirm() | messages.Forget():
@@ -174,110 +164,23 @@ class SocketPump(Reader):
                     await self.send([*frames])
         metrics.RESENT.inc(events)
         answer = {"op": "resent", "listener": message.listener, "events": events}
-        await self._send_message({**answer, "missing": missing})
+        await self.send_message({**answer, "missing": missing})
 
     async def _stop(self, name: str) -> None:
         listener = self._listeners[self.socket.find(name).subject]
         cursor = listener.cursor
         await self.end(listener, "stopped")
-        await self._send_message({"op": "stopped", "listener": name, "cursor": cursor._asdict()})
-
-    def add(self, listener: StreamListener) -> None:
-        """Serve a listener from now on."""
-        self._listeners[listener.state.subject] = listener
-        listener.watch(self.waker)
+        await self.send_message({"op": "stopped", "listener": name, "cursor": cursor._asdict()})
 
     async def end(self, listener: StreamListener, reason: str) -> None:
         """End a listener, and serve it no more."""
-        self._listeners.pop(listener.state.subject, None)
-        listener.end_reason = reason
         self.socket.listeners.pop(listener.state.name, None)
-        listener.unwatch()
-        for other in self._listeners.values():
-            other.watch(self.waker)  # it may be on the same stream
-        await listener.close()
-
-    async def _may_send(self) -> bool:
-        """Return False while authorisation cannot be confirmed: the socket stays open, reports that
-        state, and sends no event.
-        """
-        if not self.waiting and self.known():
-            return True
-        waited, before = self.waiting, self.principal
-        may = await self.confirmed()
-        if self.waiting and not waited:
-            problem = DatabaseUnavailable().problem()
-            await self._send_message({"op": "status", "state": "waiting", **problem})
-        elif waited and may:
-            await self._send_message({"op": "status", "state": "resumed"})
-        if self.principal != before:
-            self._sessions.start_refused()
-        if self.principal is not before:
-            await self._recheck()
-        return may
+        await super().end(listener, reason)
 
     async def _recheck(self) -> None:
         """End the listeners and watches that the principal may no longer have."""
         await self._watches.recheck(self.principal)
-        for listener in list(self._listeners.values()):
-            try:
-                await listener.authenticate(self.principal)
-            except EventHubError as error:
-                await self._refuse(listener, error)
-
-    async def _refuse(self, listener: StreamListener, error: EventHubError) -> None:
-        """End a listener with an error, unless the client stopped it meanwhile."""
-        subject = listener.state.subject
-        if self._listeners.get(subject) is listener:
-            await self.end(listener, error.code)
-            await self._send_message(refusal(error, subject))
-
-    async def _serve_all(self) -> bool:
-        """Serve each listener once; return False if there was nothing to do."""
-        busy = False
-        for listener in list(self._listeners.values()):
-            try:
-                if await self._serve(listener):
-                    busy = True
-                    if listener.is_expensive:
-                        await asyncio.sleep(0)  # let others run: the next one may take as long
-            except DatabaseUnavailable:
-                await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
-                busy = True
-            except EventHubError as error:
-                await self._refuse(listener, error)
-        if await self._serve_sessions():
-            busy = True
-        if self._pings != self.pings_due:
-            self._pings = self.pings_due
-            await self._ping()
-        if busy:
-            await asyncio.sleep(0)  # let others run
-        return busy
-
-    async def _serve_sessions(self) -> bool:
-        """Serve each session once; return False if there was nothing to do."""
-        try:
-            return await self._sessions.serve()
-        except DatabaseUnavailable:
-            await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
-            return True
-
-    async def _serve(self, listener: StreamListener) -> bool:
-        """Send the pending frames of one listener in one write; return False if there are none. The
-        next round checks the grants first.
-        """
-        if listener.state.full or not listener.due():
-            return False
-        if not await listener.fill():
-            return False
-        if self._listeners.get(listener.state.subject) is not listener or self.changed():
-            return True  # stopped, or grants changed, during an await
-        frames = listener.next_frames(self.form)
-        if frames:
-            metrics.SENT.add(len(frames), sum(map(len, frames)))
-            await self.send(frames)
-        return True
+        await super()._recheck()
 
     async def _ping(self) -> None:
         """Send the position of each listener, so that the cursor of a filtered one advances."""
@@ -286,7 +189,7 @@ class SocketPump(Reader):
             position = listener.state.position(listener.cursor)
             if position is not None:
                 positions[name] = position
-        await self._send_message({"op": "ping", "positions": positions})
+        await self.send_message({"op": "ping", "positions": positions})
 
     def resume_message(self) -> Frame:
         cursors = {name: one.cursor._asdict() for name, one in self._named()}
@@ -295,9 +198,6 @@ class SocketPump(Reader):
     def _named(self) -> list[tuple[str, StreamListener]]:
         """Return the listeners by name; those of sessions have none."""
         return [(one.listener, it) for one, it in self._listeners.items() if one.listener]
-
-    async def _send_message(self, fields: dict[str, Any]) -> None:
-        await self.send([self.form.message(fields)])
 
     async def send(self, frames: list[Frame]) -> None:
         """Send frames, and wait until the socket has taken them."""

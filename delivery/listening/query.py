@@ -1,5 +1,6 @@
 """Parses the URL and headers of a request to the events route. Plain module."""
 
+from collections.abc import Set
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -47,8 +48,10 @@ class EventsRequest(NamedTuple):
     backward: bool = False
 
 
-def parse_query(query_string: bytes) -> dict[str, str]:
-    """Parse the parameters by name. Raises UnknownField, InvalidField, InvalidUtf8."""
+def parse_query(query_string: bytes, known: Set[str] = _NAMES) -> dict[str, str]:
+    """Parse the parameters by name; only known ones are accepted. Raises UnknownField,
+    InvalidField, InvalidUtf8.
+    """
     try:
         pairs = parse_qsl(
             query_string.decode("ascii"),
@@ -62,7 +65,7 @@ def parse_query(query_string: bytes) -> dict[str, str]:
         raise errors.InvalidField("The query has too many parameters.", field="query") from None
     query: dict[str, str] = {}
     for name, value in pairs:
-        if name not in _NAMES:
+        if name not in known:
             raise errors.UnknownField(field=name[: limits.NAME_CHARS_MAX])
         if name in query:
             raise errors.InvalidField(f"`{name}` is given twice.", field=name)

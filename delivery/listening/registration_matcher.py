@@ -46,7 +46,7 @@ class ListenerMatcher(Protocol):
 
 
 class VersionObserver(Protocol):
-    """What a matcher reports its versions to (sessions/routes.py)."""
+    """What a matcher reports its versions to (sessions/event_routing.py)."""
 
     def outdated(self) -> None: ...
     def loaded(self, versions: Mapping[int, Specs], after: int) -> None: ...

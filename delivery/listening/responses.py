@@ -22,7 +22,9 @@ from eventhub.event.json_types import Int64, Time
 from eventhub.eventlog.backward_cursors import StreamEnds
 from eventhub.eventlog.start_positions import cursor_text
 from eventhub.eventlog.stored import Cursor, CursorJson
-from eventhub.http.messages import Response
+from eventhub.http.messages import Headers, Response
+
+SSE_HEADERS: Headers = [(b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 
 
 class EventItemJson(CursorJson):

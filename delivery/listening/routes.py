@@ -15,7 +15,7 @@ from delivery.listening.listener import StreamListener
 from delivery.listening.protocol import refusal
 from delivery.listening.query import EventsRequest
 from delivery.listening.reader_monitor import ReaderMonitor
-from delivery.listening.responses import format_of, page_response
+from delivery.listening.responses import SSE_HEADERS, format_of, page_response
 from delivery.listening.services import ListenerServices
 from delivery.listening.single_reader import SingleReader, batches
 from eventhub.access.principal import Principal
@@ -25,8 +25,6 @@ from eventhub.eventlog.backward_cursors import StreamEnds, stream_ends
 from eventhub.eventlog.stored import Cursor
 from eventhub.http.call import Call
 from eventhub.http.messages import Headers, Peer, Response, StreamingResponse, utf8_path
-
-_SSE_HEADERS: Headers = [(b"cache-control", b"no-store"), (b"x-accel-buffering", b"no")]
 
 
 class ServedRequest(NamedTuple):
@@ -90,7 +88,7 @@ class ListenHandler:
         headers: Headers = []
         media_type, position = served.request.media_type, served.head
         if media_type == query.SSE:
-            body, headers = _events(served), _SSE_HEADERS
+            body, headers = _events(served), SSE_HEADERS
         else:
             body = _lines(served, format_of(media_type))
 

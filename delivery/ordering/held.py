@@ -59,7 +59,10 @@ class HeldEvent:
 class Tracked:
     """What remains of an event from `put` until the cursor is past it."""
 
-    __slots__ = ("acknowledged", "before", "delivered", "held", "sequence", "settled", "stream")
+    __slots__ = (
+        *("acknowledged", "attempts", "before", "delivered", "held"),
+        *("sequence", "settled", "stream"),
+    )
 
     def __init__(self, stream: str, sequence: int, before: Cursor) -> None:
         self.stream = stream
@@ -67,6 +70,7 @@ class Tracked:
         self.before = before  # the position before it: the cursor while it is not settled
         self.held: HeldEvent | None = None  # until it is delivered
         self.delivered = False
+        self.attempts = 1  # how often it was delivered, if it was
         self.acknowledged = False
         self.settled = False  # acknowledged, expired or not for this session
 

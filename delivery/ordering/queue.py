@@ -139,7 +139,7 @@ class DeliveryQueue:
         held = HeldEvent(tracked, stored, item, self._arrivals, matches=matches)
         progress.read = stored.cursor
         progress.changed = True
-        if stored.sequence in progress.known:
+        if progress.is_known(stored.sequence):
             self._tracked += progress.note_acknowledged(tracked)
             self._order.note_delivered(held)
             return
@@ -185,7 +185,7 @@ class DeliveryQueue:
 
     def _is_deliverable(self, held: HeldEvent, now_us: int) -> bool:
         """Settle an event that is not to be sent."""
-        if held.tracked.settled:  # its stream was removed
+        if held.tracked.settled:  # acknowledged elsewhere, or its stream was removed
             return False
         held.tracked.held = None
         if held.matches:
@@ -221,23 +221,42 @@ class DeliveryQueue:
         """Acknowledge single events; one that was not delivered, or is acknowledged, does not
         count.
         """
+        for tracked in self.unsettled(stream, sequences):
+            self.settle(tracked)
+
+    def unsettled(self, stream: str, sequences: Iterable[int]) -> list[Tracked]:
+        """Return those events that were delivered and are not acknowledged."""
+        tracked = self._streams[stream].tracked
+        found = [tracked[each] for each in sequences if each in tracked]
+        return [each for each in found if each.delivered and not each.settled]
+
+    def settle(self, tracked: Tracked) -> None:
+        """Settle an event that was delivered, and cannot be again."""
+        if not tracked.settled:
+            self._acknowledge(self._streams[tracked.stream], tracked)
+
+    def acknowledge_elsewhere(self, stream: str, cursor: Cursor, sequences: Iterable[int]) -> None:
+        """Settle what others have stored as acknowledged: everything up to a cursor, and single
+        events above it, also those that were not delivered or read here.
+        """
         progress = self._streams[stream]
-        for sequence in sequences:
-            tracked = progress.tracked.get(sequence)
-            if tracked is not None and tracked.delivered and not tracked.settled:
-                self._acknowledge(progress, tracked)
+        for tracked in progress.acknowledged_elsewhere(cursor, sequences):
+            self._acknowledge(progress, tracked)
 
     def discard(self, held: HeldEvent) -> None:
         """Settle an event that `pop` returned and that is not to be sent after all."""
-        if not held.tracked.settled:
-            self._acknowledge(self._streams[held.stream], held.tracked)
+        self.settle(held.tracked)
 
     def _acknowledge(self, progress: StreamProgress, tracked: Tracked) -> None:
         tracked.acknowledged = True
-        self.unacknowledged -= 1
+        if tracked.delivered:
+            self.unacknowledged -= 1
         self._settle(progress, tracked)
 
     def _settle(self, progress: StreamProgress, tracked: Tracked) -> None:
+        held, tracked.held = tracked.held, None
+        if held is not None and held.matches:
+            self._count_held(held, -1)
         tracked.settled = True
         self._tracked -= progress.settle(tracked)
 

@@ -23,6 +23,7 @@ class StreamProgress:
 
     def __init__(self, cursor: Cursor, acknowledged: Iterable[int] = ()) -> None:
         self.read = cursor  # the last position that was put or skipped
+        self.settled_through = cursor  # everything up to it is acknowledged, also what is not read
         # acknowledged on an earlier connection and not read again yet
         self.known = {each for each in acknowledged if each > cursor.sequence}
         self.tracked: dict[int, Tracked] = {}
@@ -33,7 +34,9 @@ class StreamProgress:
 
     @property
     def cursor(self) -> Cursor:
-        return self._oldest[0].before if self._oldest else self.read
+        found = self._oldest[0].before if self._oldest else self.read
+        settled = self.settled_through
+        return settled if settled.sequence > found.sequence else found
 
     def position(self) -> SavedPosition:
         cursor = self.cursor
@@ -57,6 +60,30 @@ class StreamProgress:
         self._acknowledged.add(tracked.sequence)
         self.track(tracked)
         return 1
+
+    def is_known(self, sequence: int) -> bool:
+        """Return whether an event that is read now was acknowledged before."""
+        return sequence in self.known or sequence <= self.settled_through.sequence
+
+    def acknowledged_elsewhere(self, cursor: Cursor, sequences: Iterable[int]) -> list[Tracked]:
+        """Note a position that was stored by others; return the events that it acknowledges here.
+        Events that were not read yet are passed when they are.
+        """
+        if cursor.sequence > self.settled_through.sequence:
+            self.settled_through = cursor
+            self.changed = True
+        found = []
+        for tracked in self._oldest:
+            if tracked.sequence > cursor.sequence:
+                break
+            found.append(tracked)
+        for sequence in sequences:
+            if sequence in self.tracked:
+                found.append(self.tracked[sequence])
+            elif sequence > max(self.read.sequence, cursor.sequence):
+                self.known.add(sequence)
+                self.changed = True
+        return [tracked for tracked in found if not tracked.settled]
 
     def note_delivered(self, tracked: Tracked) -> None:
         heappush(self._delivered, tracked.sequence)

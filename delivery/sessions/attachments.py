@@ -12,11 +12,13 @@ from uuid import UUID
 import orjson
 
 from delivery.ordering.options import OrderName
+from eventhub.access.names import id_in_path, valid_name
+from eventhub.access.sessions import CONSUMER, UnknownSession, WrongSessionKind
 from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value, fetch_values
+from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value
 
 SQL = queries.load("delivery/sql/sessions.sql")
 
@@ -50,6 +52,7 @@ class AttachedSettings(NamedTuple):
 
     settings: SessionSettings
     attachment: UUID | None
+    acknowledgements: int  # over HTTP so far
     deleted: bool
 
 
@@ -64,14 +67,50 @@ class SessionPosition(NamedTuple):
     acknowledged: list[int]
 
 
+class Attached(NamedTuple):
+    """A session when a connection attached to it. The positions may know later acknowledgements
+    over HTTP than their number.
+    """
+
+    acknowledgements: int
+    positions: list[SessionPosition]
+
+
 class PositionToSave(NamedTuple):
-    """A position that a connection saves."""
+    """A position that a connection saves, which knows so many acknowledgements over HTTP."""
 
     session_id: int
-    stream_id: int
     attachment: UUID
+    acknowledgements: int
+    stream_id: int
     cursor: Cursor
     acknowledged: list[int]
+
+
+class Redelivery(NamedTuple):
+    """Events of a stream that a connection has to deliver again."""
+
+    stream: str
+    sequences: list[int]
+
+
+class _Known(NamedTuple):
+    id: int
+    acknowledgements: int
+
+
+async def name_in_path(connection: Connection, client_id: int, text: str) -> str:
+    """Return the name of a client's session, which a path names by its name or its id. Raises
+    UnknownSession, InvalidName, FieldTooLong.
+    """
+    id = id_in_path(text)
+    if id is None:
+        return valid_name(text, field="session")
+    values = {"client_id": client_id, "session_id": id}
+    name: str | None = await fetch_value(connection, SQL["name"], values)
+    if name is None:
+        raise UnknownSession(field="session")
+    return name
 
 
 async def find_session(connection: Connection, client_id: int, name: str) -> SessionSettings | None:
@@ -80,18 +119,33 @@ async def find_session(connection: Connection, client_id: int, name: str) -> Ses
     return await fetch_one(connection, SessionSettings, SQL["find"], values)
 
 
+def required(settings: SessionSettings | None, name: str) -> SessionSettings:
+    """Raise UnknownSession, or WrongSessionKind for one that is no consumer."""
+    if settings is None:
+        raise UnknownSession(field="session")
+    if settings.kind != CONSUMER:
+        raise WrongSessionKind(
+            f"Events are delivered to sessions of kind {CONSUMER}; {name} is of kind"
+            f" {settings.kind}.",
+            field="session",
+            kind=CONSUMER,
+        )
+    return settings
+
+
 async def attach(
     connection: Connection, session_id: int, attachment: UUID, process: str
-) -> list[SessionPosition] | None:
-    """Attach a connection to a session, and return the session's positions; None if the session was
-    deleted meanwhile. Claims of pulls end: the connection delivers what is not acknowledged.
+) -> Attached | None:
+    """Attach a connection to a session; return its positions. None: it was deleted meanwhile.
+    Claims of pulls end: the connection delivers what is not acknowledged.
     """
     values = {"session_id": session_id, "attachment": attachment, "process": process}
     async with connection.transaction():
-        if await fetch_value(connection, SQL["attach"], values) is None:
+        acknowledgements = await fetch_value(connection, SQL["attach"], values)
+        if acknowledgements is None:
             return None
         await connection.execute(SQL["end_claims"], values)
-    return await positions(connection, session_id)
+    return Attached(acknowledgements, await positions(connection, session_id))
 
 
 async def detach(connection: Connection, attached: Iterable[tuple[int, UUID]]) -> None:
@@ -114,15 +168,34 @@ async def check(connection: Connection, ids: Sequence[int]) -> dict[int, Attache
     return {one.settings.id: one for one in found}
 
 
-async def save(connection: Connection, found: Sequence[PositionToSave]) -> set[int]:
-    """Save positions; return the sessions whose positions count: the others are attached to another
-    connection.
+async def hold(connection: Connection, session_id: int, attachment: UUID) -> int | None:
+    """Keep others from acknowledging events of a session until the end of the transaction; return
+    the number of acknowledgements over HTTP. None: another connection is attached to it.
+    """
+    values = {"session_id": session_id, "attachment": attachment}
+    found: int | None = await fetch_value(connection, SQL["hold"], values)
+    return found
+
+
+async def take_redeliveries(
+    connection: Connection, session_id: int, attachment: UUID
+) -> list[Redelivery]:
+    """Return the events that a connection of a session has to deliver again, once."""
+    values = {"session_id": session_id, "attachment": attachment}
+    return await fetch_all(connection, Redelivery, SQL["take_redeliveries"], values)
+
+
+async def save(connection: Connection, found: Sequence[PositionToSave]) -> dict[int, int]:
+    """Save positions; return the number of acknowledgements over HTTP by session. The positions of
+    a session that knows fewer are not saved, and those of a session without a number are attached
+    to another connection.
     """
     rows = [
         {
             "session_id": one.session_id,
             "stream_id": one.stream_id,
             "attachment": one.attachment,
+            "acknowledgements": one.acknowledgements,
             "segment": one.cursor.segment,
             "sequence": one.cursor.sequence,
             "acknowledged": one.acknowledged,
@@ -130,4 +203,4 @@ async def save(connection: Connection, found: Sequence[PositionToSave]) -> set[i
         for one in found
     ]
     values = {"positions": orjson.dumps(rows).decode()}
-    return set(await fetch_values(connection, SQL["save"], values))
+    return dict(await fetch_all(connection, _Known, SQL["save"], values))

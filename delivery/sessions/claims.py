@@ -39,12 +39,12 @@ class PulledSettings(NamedTuple):
 
 class Holder(NamedTuple):
     """Who events of a session are handed out to: the session itself, or for the position of a
-    group a member; and the attachment that must serve the holder.
+    group a member; and the attachment that must serve the holder. None: it does not matter which.
     """
 
     session_id: int
     holder_id: int
-    attachment: UUID
+    attachment: UUID | None = None
 
 
 class ClaimTerms(NamedTuple):
@@ -79,6 +79,13 @@ class ExtendedClaims(NamedTuple):
     stream_id: int
     sequences: Sequence[int]
     visibility_s: float
+
+
+class ChangedClaims(NamedTuple):
+    """How many claims were acknowledged, and of how many the time was changed."""
+
+    acknowledged: int = 0
+    extended: int = 0
 
 
 class RenewedClaim(NamedTuple):
@@ -157,17 +164,38 @@ async def changing(connection: Connection, holder: Holder) -> AsyncIterator[None
     serves it meanwhile, or it was deleted.
     """
     async with connection.transaction():
-        locked = await fetch_all(connection, _LockedSession, SQL["lock"], _of(holder))
-        found = {one.id: one.attachment for one in locked}
+        found = await lock(connection, holder)
         if holder.session_id not in found or found.get(holder.holder_id) != holder.attachment:
             raise SessionReplaced(field="session")
         yield
 
 
-async def acknowledge(
+async def lock(connection: Connection, holder: Holder) -> dict[int, UUID | None]:
+    """Lock a session and its holder until the end of the transaction; return the attachments of
+    those that were not deleted.
+    """
+    locked = await fetch_all(connection, _LockedSession, SQL["lock"], _of(holder))
+    return {one.id: one.attachment for one in locked}
+
+
+async def change(
+    connection: Connection,
+    holder: Holder,
+    given: Sequence[AcknowledgedClaims],
+    extended: Sequence[ExtendedClaims],
+) -> ChangedClaims:
+    """End and extend claims of the holder of a session that is locked, and advance its position."""
+    ended = await _acknowledge(connection, holder, given) if given else {}
+    if ended:
+        await advance(connection, holder.session_id, dict.fromkeys(ended))
+    count = await extend(connection, holder, extended) if extended else 0
+    return ChangedClaims(sum(ended.values()), count)
+
+
+async def _acknowledge(
     connection: Connection, holder: Holder, given: Sequence[AcknowledgedClaims]
 ) -> dict[int, int]:
-    """End claims of the holder; return how many in each stream. Call `advance` then."""
+    """End claims of the holder; return how many in each stream."""
     found = orjson.dumps([one._asdict() for one in given]).decode()
     values = {**_of(holder), "acknowledged": found}
     ended = await fetch_all(connection, _EndedClaims, SQL["acknowledge"], values)

@@ -2,13 +2,13 @@
 positions in batches, and notices when a session was changed, deleted or attached elsewhere. SQL
 module.
 
-Concurrency contract: one event loop; `run` and `watch` are one task each.
+Concurrency contract: one event loop; `run`, `watch` and `follow` are one task each.
 """
 
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from time import monotonic
@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 from psycopg_pool import AsyncConnectionPool
 
 from delivery.listening.services import ListenerServices
+from delivery.sessions.acknowledging import AcknowledgedSession, Acknowledgement, acknowledge
 from delivery.sessions.attachments import (
     AttachedSettings,
     PositionToSave,
@@ -27,20 +28,25 @@ from delivery.sessions.attachments import (
     check,
     detach,
     find_session,
+    hold,
+    name_in_path,
     positions,
+    required,
     save,
+    take_redeliveries,
 )
 from delivery.sessions.connected import ConnectedSession
 from delivery.sessions.errors import SessionDisconnected
 from delivery.sessions.matchers import SharedMatchers
 from eventhub.access.principal import Principal
-from eventhub.access.sessions import CONSUMER, UnknownSession, WrongSessionKind
+from eventhub.access.sessions import UnknownSession
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable, LimitReached
 from eventhub.base.event_loop import run_forever, wait_until_set
 from eventhub.postgresql.connections import Connection, reading, reading_pool
 from registrations.feed import CatalogChange
 
+ACKNOWLEDGED = "acknowledged"  # of the notifications between processes: with the session's id
 _PROCESS = f"{socket.gethostname()} {os.getpid()}"
 
 
@@ -61,10 +67,20 @@ class SessionDelivery:
         self._urgent = asyncio.Event()  # somebody waits for a save
         self._has_sessions = asyncio.Event()
         self._check_due = asyncio.Event()
+        self._acknowledged: set[int] = set()  # sessions with acknowledgements over HTTP
+        self._some_acknowledged = asyncio.Event()
         services.feed.session_listeners.add(self._check_due.set)
+        services.log.tail.listeners[ACKNOWLEDGED] = self._note_acknowledged
+
+    async def name_in_path(self, principal: Principal, text: str) -> str:
+        """Return the name of the client's session, which a path names by its name or its id. Raises
+        UnknownSession, InvalidName, FieldTooLong, DatabaseUnavailable.
+        """
+        async with reading(self._pool) as connection:
+            return await name_in_path(connection, principal.client_id, text)
 
     async def connect(
-        self, principal: Principal, name: str, waker: asyncio.Event
+        self, principal: Principal, name: str, waker: asyncio.Event, transport: str
     ) -> tuple[ConnectedSession, list[SessionPosition]]:
         """Attach a connection to the client's session of that name; return it with its positions.
         The connection that served it before ends it. Call `disconnect` at the end.
@@ -75,11 +91,14 @@ class SessionDelivery:
         async with self._connecting.setdefault(key, asyncio.Lock()):
             async with reading(self._pool) as connection:
                 settings = required_consumer(await find_session(connection, *key), name)
-                session = ConnectedSession.new(settings, waker)
+                session = ConnectedSession.new(settings, waker, transport)
                 self._subscribe(session)
                 try:
-                    found = await attach(connection, settings.id, session.attachment, _PROCESS)
-                    found = _bounded(found)
+                    attached = await attach(connection, settings.id, session.attachment, _PROCESS)
+                    if attached is None:
+                        raise UnknownSession(field="session")
+                    session.acknowledgements = attached.acknowledgements
+                    found = _bounded(attached.positions)
                 except BaseException:
                     self._subscriptions.pop(session).close()
                     raise
@@ -99,10 +118,25 @@ class SessionDelivery:
             async with self._saving, reading(self._pool) as connection:
                 last = [each for one in sessions for each in one.take_positions(unchanged=True)]
                 saved = await save(connection, last)
+                for session in sessions:
+                    if _is_stale(session, saved):
+                        await self._save_stale(connection, session)
                 await detach(connection, [(one.settings.id, one.attachment) for one in sessions])
             without = {one.settings.id for one in sessions} - {each.session_id for each in last}
-            return saved | without
+            return saved.keys() | without
         return set()
+
+    async def acknowledge(
+        self, client_id: int, name: str, given: Sequence[Acknowledgement]
+    ) -> AcknowledgedSession:
+        """Acknowledge events of a client's session; the connection that serves it, in any process,
+        is notified. Raises what `acknowledge` of acknowledging.py raises, and DatabaseUnavailable.
+        """
+        async with reading(self._pool) as connection:
+            found = await acknowledge(connection, client_id, name, given)
+        if found.changed:
+            self._services.log.tail.announce(ACKNOWLEDGED, found.id)
+        return found
 
     def replace(self, session_id: int, attachment: UUID) -> None:
         """End the connection of this process that serves a session, unless it is this one."""
@@ -148,9 +182,34 @@ class SessionDelivery:
             self._check_due.clear()
             started_s = monotonic()
             with suppress(DatabaseUnavailable):
-                await self._check()
+                await self._check(self._connected.keys())
             took_s = monotonic() - started_s
             await asyncio.sleep(max(limits.SESSION_CHECK_PAUSE_S, 10 * took_s))
+
+    async def follow(self) -> None:
+        """Apply acknowledgements over HTTP to connected sessions as soon as they are announced,
+        until cancelled.
+        """
+        while True:
+            await self._some_acknowledged.wait()
+            self._some_acknowledged.clear()
+            due, self._acknowledged = self._acknowledged, set()
+            try:
+                await self._check(due & self._connected.keys())
+            except DatabaseUnavailable:
+                await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
+                self._acknowledged |= due
+                self._some_acknowledged.set()
+
+    def _note_acknowledged(self, session_id: int) -> None:
+        session = self._connected.get(session_id)
+        if session is None:
+            return
+        if session.member is not None:
+            session.member.wake()
+            return
+        self._acknowledged.add(session_id)
+        self._some_acknowledged.set()
 
     async def _save(self, changed: set[ConnectedSession]) -> None:
         """Save the positions of sessions, then have those answered that wait for it. Raises
@@ -162,12 +221,16 @@ class SessionDelivery:
             session.acks = []
             found += session.take_positions(unchanged=session in self._unsaved)
         self._unsaved -= changed
-        attached: set[int] = set()
+        attached: dict[int, int] = {}
         try:
             for at in range(0, len(found), limits.SESSION_POSITIONS_PER_STATEMENT_MAX):
                 batch = found[at : at + limits.SESSION_POSITIONS_PER_STATEMENT_MAX]
                 async with reading(self._pool) as connection:
                     attached |= await save(connection, batch)
+            for session in changed:
+                if _is_stale(session, attached):
+                    async with reading(self._pool) as connection:
+                        await self._save_stale(connection, session)
         except BaseException:
             self._unsaved |= changed & self._subscriptions.keys()
             self._changed |= changed & self._subscriptions.keys()
@@ -177,19 +240,58 @@ class SessionDelivery:
             raise
         saved = {one.session_id for one in found}
         for session in changed:
-            if session.settings.id in saved - attached:
+            if session.settings.id in saved - attached.keys():
                 session.end("replaced")
         for session, messages in acks:
             session.messages += messages
             session.waker.set()
 
-    async def _check(self) -> None:
-        before = list(self._connected.items())
+    async def _check(self, ids: Iterable[int]) -> None:
+        """Compare connected sessions with the database. Raises DatabaseUnavailable."""
+        before = {id: self._connected[id] for id in ids}
         async with reading(self._pool) as connection:
-            found = await check(connection, [id for id, _ in before])
-        now_us = self._services.clock.now_us()
-        for id, session in before:
-            _compare(session, found.get(id), now_us)
+            found = await check(connection, [*before])
+            now_us = self._services.clock.now_us()
+            for id, session in before.items():
+                _compare(session, found.get(id), now_us)
+                if id in found and found[id].acknowledgements != session.acknowledgements:
+                    await self._apply(connection, session, found[id].acknowledgements)
+
+    async def _apply(
+        self, connection: Connection, session: ConnectedSession, acknowledgements: int
+    ) -> None:
+        """Apply the stored positions of a session, which know at least so many acknowledgements
+        over HTTP.
+        """
+        if session.end_reason:
+            return
+        await self._take(connection, session, acknowledgements)
+        if self._connected.get(session.settings.id) is session:
+            self.note_changed(session)
+
+    async def _save_stale(self, connection: Connection, session: ConnectedSession) -> bool:
+        """Save the positions of a session that did not know all acknowledgements over HTTP, while
+        there can be no others. Return whether that was done.
+        """
+        async with connection.transaction():
+            id = session.settings.id
+            acknowledgements = await hold(connection, id, session.attachment)
+            if acknowledgements is None:
+                return False
+            await self._take(connection, session, acknowledgements)
+            saved = await save(connection, session.take_positions(unchanged=True))
+            return not _is_stale(session, saved)
+
+    async def _take(
+        self, connection: Connection, session: ConnectedSession, acknowledgements: int
+    ) -> None:
+        """Take what others have stored: acknowledgements, and events to deliver again."""
+        id = session.settings.id
+        stored = await positions(connection, id)
+        session.acknowledge_elsewhere(stored, acknowledgements)
+        for one in await take_redeliveries(connection, id, session.attachment):
+            if one.stream in session.readers:  # else it comes when the stream is started
+                session.redeliver(*one)
 
     def _add(self, session: ConnectedSession) -> None:
         before = self._connected.get(session.settings.id)
@@ -197,7 +299,7 @@ class SessionDelivery:
             before.end("replaced")
         self._connected[session.settings.id] = session
         self._has_sessions.set()
-        metrics.CONNECTED_SESSIONS.inc()
+        metrics.CONNECTED_SESSIONS.labels(session.transport).inc()
 
     def _subscribe(self, session: ConnectedSession) -> None:
         """Have the session notice registrations from now on: its positions are read after this."""
@@ -214,7 +316,7 @@ class SessionDelivery:
             del self._connected[session.settings.id]
         if not self._connected:
             self._has_sessions.clear()
-        metrics.CONNECTED_SESSIONS.dec()
+        metrics.CONNECTED_SESSIONS.labels(session.transport).dec()
 
 
 @asynccontextmanager
@@ -230,6 +332,7 @@ async def delivering_sessions(
         tasks = [
             asyncio.create_task(run_forever("session positions", delivery.run)),
             asyncio.create_task(run_forever("session watch", delivery.watch)),
+            asyncio.create_task(run_forever("session acknowledgements", delivery.follow)),
         ]
         try:
             yield delivery
@@ -243,26 +346,14 @@ def required_consumer(settings: SessionSettings | None, name: str) -> SessionSet
     """Return the settings. Raises UnknownSession, WrongSessionKind or SessionDisconnected unless
     events may be delivered to the session.
     """
-    if settings is None:
-        raise UnknownSession(field="session")
-    if settings.kind != CONSUMER:
-        raise WrongSessionKind(
-            f"Events are delivered to sessions of kind {CONSUMER}; {name} is of kind"
-            f" {settings.kind}.",
-            field="session",
-            kind=CONSUMER,
-        )
+    settings = required(settings, name)
     if settings.disconnected:
         raise SessionDisconnected(field="session")
     return settings
 
 
-def _bounded(found: list[SessionPosition] | None) -> list[SessionPosition]:
-    """Raise UnknownSession if the session was deleted, LimitReached if it has more streams than a
-    connection serves.
-    """
-    if found is None:
-        raise UnknownSession(field="session")
+def _bounded(found: list[SessionPosition]) -> list[SessionPosition]:
+    """Raise LimitReached if a session has more streams than a connection serves."""
     if len(found) > limits.SESSION_STREAMS_MAX:
         raise LimitReached(
             "The session has registrations on too many streams; delete some of them.",
@@ -292,3 +383,8 @@ def _compare(session: ConnectedSession, found: AttachedSettings | None, now_us: 
         session.end("request")
     elif found.settings != session.settings:
         session.change(found.settings, now_us)
+
+
+def _is_stale(session: ConnectedSession, attached: Mapping[int, int]) -> bool:
+    """Return whether a session does not know all acknowledgements over HTTP."""
+    return attached.get(session.settings.id, session.acknowledgements) != session.acknowledgements

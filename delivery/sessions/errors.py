@@ -19,6 +19,28 @@ class SessionDisconnected(Conflict):
     """
 
 
+class StreamOfNoRegistration(NotFound):
+    """The session has no registration on this stream, so it has no events of it; GET
+    /v1/sessions/{session}/positions lists its streams.
+    """
+
+
+class SequenceAhead(Conflict):
+    """The stream has no event of this sequence yet; `head` is its last one."""
+
+
+class SequencesRequired(Conflict):
+    """In this order of delivery an event may come before one with a lower sequence, which an
+    acknowledgement up to a sequence would lose; name the events in `sequences`.
+    """
+
+
+class AcknowledgementsFull(Conflict):
+    """Too many events above the session's cursor are acknowledged; acknowledge those after the
+    `cursor` first.
+    """
+
+
 class SessionReplaced(Conflict):
     """A connection serves this session now, and has replaced its pulls; pull again to replace the
     connection, or use a session of its own.

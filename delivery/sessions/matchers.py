@@ -18,7 +18,7 @@ from delivery.listening.registration_matcher import (
 )
 from delivery.listening.services import ListenerServices
 from delivery.ordering.queue import DeliveryQueue
-from delivery.sessions.routes import (
+from delivery.sessions.event_routing import (
     RoutedFollower,
     RoutedOwner,
     SessionRoute,

@@ -15,7 +15,7 @@ from eventhub.http.routes import ResponseSpec, Route, unbound
 PULL_ROUTES: tuple[Route, ...] = (
     Route(
         method="POST",
-        path="/v1/sessions/{name}/pull",
+        path="/v1/sessions/{session}/pull",
         summary="Pull the next events of a consumer session",
         description=(
             "Returns up to `max` events of all streams of the session, in its order, at the first"
@@ -39,6 +39,7 @@ PULL_ROUTES: tuple[Route, ...] = (
             *(errors.UnknownField, errors.MissingField, errors.FieldTooLong, errors.InvalidName),
             *(errors.NumberOutOfRange, errors.Unauthenticated, errors.InvalidCredentials),
             *(errors.TokenExpired, errors.Forbidden, UnknownSession, WrongSessionKind),
+            own.StreamOfNoRegistration,
             *(errors.RequestTimeout, NotAcceptable, own.SessionDisconnected),
             *(own.SessionNotReliable, own.SessionReplaced, errors.LimitReached),
             *(errors.BodyTooLarge, errors.UnsupportedMediaType, errors.TooManyRequests),

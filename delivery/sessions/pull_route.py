@@ -5,7 +5,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import orjson
 from msgspec import Meta
@@ -20,12 +20,11 @@ from delivery.listening.frames import (
 from delivery.listening.query import JSON, LINES, PROTOBUF, accepted
 from delivery.listening.reader_monitor import ReaderMonitor
 from delivery.listening.single_reader import SingleReader
-from delivery.sessions import claims
-from delivery.sessions.claims import AcknowledgedClaims, ExtendedClaims
+from delivery.sessions.claims import ChangedClaims
+from delivery.sessions.pull_changes import store_changes
 from delivery.sessions.pull_request import PullIn, parse_pull
 from delivery.sessions.pull_sources import Pulling, PullSources
 from delivery.sessions.pulled_events import PulledEvent
-from eventhub.access.names import valid_name
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import UnsupportedMediaType
@@ -69,13 +68,6 @@ class PullJson(TypedDict):
     ]
 
 
-class PullChanges(NamedTuple):
-    """How many events a request acknowledged, and of how many it changed the visibility."""
-
-    acknowledged: int = 0
-    extended: int = 0
-
-
 class PullHandler:
     """The route's handler in one process."""
 
@@ -88,7 +80,6 @@ class PullHandler:
         PullSources.pulling and PullSource.take raise.
         """
         headers = call.scope["headers"]
-        name = valid_name(utf8_path(call.parameters[0]), field="session")
         head = read_head(headers)
         principal = await call.authenticate(head.credential)
         if principal.session is not None:
@@ -98,45 +89,27 @@ class PullHandler:
             raise UnsupportedMediaType("A pull is sent as application/json.")
         body = await read_body(call.incoming, head.content_length)
         request = parse_pull(body)
+        name = await self._sources.delivery.name_in_path(principal, utf8_path(call.parameters[0]))
         peer = call.incoming.peer
         with await self._monitor.admit(principal):
-            async with self._sources.pulling(principal, name) as pulling:
+            async with self._sources.pulling(principal, name, request) as pulling:
                 metrics.PULLS.inc()
-                changed = await self._change(pulling, request)
+                changed = await self._store(pulling, request)
                 events: list[PulledEvent] = []
                 if request.events_max:
                     with self._reading(head.credential, principal, peer) as reader:
                         events = await _pulled(pulling, request, reader, peer)
                 return self._answer(name, pulling, (events, changed), media_type)
 
-    async def _change(self, pulling: Pulling, request: PullIn) -> PullChanges:
-        """Acknowledge and extend what the request says, in one transaction."""
+    async def _store(self, pulling: Pulling, request: PullIn) -> ChangedClaims:
+        """Acknowledge and extend what the request says."""
         if not request.changes:
-            return PullChanges()
+            return ChangedClaims()
         holder = pulling.holder
-        names = [one.stream for one in request.acknowledgements]
-        names += [one.stream for one in request.visibility]
-        async with (
-            reading(self._sources.services.pool) as connection,
-            claims.changing(connection, holder),
-        ):
-            ids = await claims.stream_ids(connection, holder.session_id, names)
-            given = [
-                AcknowledgedClaims(ids[one.stream], one.sequence, one.sequences)
-                for one in request.acknowledgements
-                if one.stream in ids
-            ]
-            extended = [
-                ExtendedClaims(ids[one.stream], one.sequences, one.visibility_s)
-                for one in request.visibility
-                if one.stream in ids
-            ]
-            ended = await claims.acknowledge(connection, holder, given) if given else {}
-            changed = await claims.extend(connection, holder, extended) if extended else 0
-            if ended:
-                await claims.advance(connection, holder.session_id, dict.fromkeys(ended))
+        async with reading(self._sources.services.pool) as connection:
+            changed = await store_changes(connection, holder, request, pulling.streams)
         pulling.source.waker.set()
-        return PullChanges(sum(ended.values()), changed)
+        return changed
 
     @contextmanager
     def _reading(self, credential: str, principal: Principal, peer: Peer) -> Iterator[SingleReader]:
@@ -156,7 +129,7 @@ class PullHandler:
         self,
         name: str,
         pulling: Pulling,
-        found: tuple[list[PulledEvent], PullChanges],
+        found: tuple[list[PulledEvent], ChangedClaims],
         media: bytes,
     ) -> Response:
         events, changed = found

@@ -21,9 +21,10 @@ from delivery.ordering.held import HeldEvent
 from delivery.sessions import claims
 from delivery.sessions.attachments import SessionPosition, SessionSettings
 from delivery.sessions.claims import ClaimCandidate, ClaimTerms, Holder, RenewedClaim
-from delivery.sessions.connected import ConnectedSession, SessionReader, SessionStreamState
+from delivery.sessions.connected import ConnectedSession
 from delivery.sessions.matchers import SharedMatchers
 from delivery.sessions.pulled_events import MESSAGES, PulledEvent, PulledQueue, SharedWaker
+from delivery.sessions.session_reader import SessionReader, SessionStreamState
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import (

@@ -10,7 +10,7 @@ from delivery.listening.frames import EventHeader, FrameFormat, FrameSubject, T
 from delivery.listening.protocol import MatchedRegistrations
 from delivery.listening.services import ListenerServices
 from delivery.sessions.attachments import SessionSettings
-from delivery.sessions.connected import SessionReader
+from delivery.sessions.session_reader import SessionReader
 from eventhub.eventlog.stored import StoredEvent
 
 

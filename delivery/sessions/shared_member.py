@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits
 from delivery.listening.frames import FrameFormat, T
 from delivery.sessions import claims
-from delivery.sessions.claims import AcknowledgedClaims
+from delivery.sessions.claims import AcknowledgedClaims, ExtendedClaims
 from delivery.sessions.connected import CHANGED, ConnectedSession
 from delivery.sessions.errors import SessionDisconnected, SessionNotConnected, SessionReplaced
 from delivery.sessions.pull_sources import Pulling, PullSources
@@ -41,10 +41,11 @@ class SharedMember:
         self.session = session
         self.window: int | None = None  # of this connection, instead of the group's
         self._sources = sources
-        self._source, self._holder = pulling
+        self._source, self._holder = pulling.source, pulling.holder
         self._pulling = pulling
         self._ready: deque[PulledEvent] = deque()
         self._acks: list[_Ack] = []
+        self._given_back: list[ExtendedClaims] = []
         self._principal: Principal | None = None
         self._waker = asyncio.Event()
         self._retain_s = 0.0
@@ -73,6 +74,10 @@ class SharedMember:
         self._source.waker.set()
         await self._sources.leave(self._pulling)
 
+    def wake(self) -> None:
+        """Note that others have acknowledged what it has: there may be room for more."""
+        self._waker.set()
+
     def set_window(self, events: int) -> None:
         """Set how many events it may have."""
         self.window = events
@@ -84,12 +89,23 @@ class SharedMember:
         """Acknowledge the events up to a sequence that it has, and single ones; send the answer
         when that is stored. Raises SessionNotConnected if the group does not read the stream.
         """
+        through, sequences = found
+        stream_id = self._stream_id(stream)
+        self._acks.append(_Ack(AcknowledgedClaims(stream_id, through, sequences), answer))
+        self._waker.set()
+
+    def give_back(self, stream: str, sequences: Sequence[int]) -> None:
+        """Give back events that it has, so that they are delivered again at once, to any member.
+        Raises SessionNotConnected if the group does not read the stream.
+        """
+        self._given_back.append(ExtendedClaims(self._stream_id(stream), sequences, 0.0))
+        self._waker.set()
+
+    def _stream_id(self, stream: str) -> int:
         reader = self._source.session.readers.get(stream)
         if reader is None:
             raise SessionNotConnected(field="stream")
-        through, sequences = found
-        self._acks.append(_Ack(AcknowledgedClaims(reader.info.id, through, sequences), answer))
-        self._waker.set()
+        return int(reader.info.id)
 
     def authenticate(self, principal: Principal) -> None:
         """Note the present rights of the connection."""
@@ -148,23 +164,21 @@ class SharedMember:
         return bool(events)
 
     async def _flush(self) -> None:
-        """Store acknowledgements; then their answers are sent."""
-        if not self._acks:
+        """Store acknowledgements, whose answers are sent then, and give events back."""
+        if not self._acks and not self._given_back:
             return
         acks, self._acks = self._acks, []
+        given_back, self._given_back = self._given_back, []
         holder = self._holder
         try:
             async with (
                 reading(self._sources.services.pool) as connection,
                 claims.changing(connection, holder),
             ):
-                ended: set[int] = set()
-                for ack in acks:
-                    ended |= (await claims.acknowledge(connection, holder, [ack.given])).keys()
-                if ended:
-                    await claims.advance(connection, holder.session_id, dict.fromkeys(ended))
+                await claims.change(connection, holder, [ack.given for ack in acks], given_back)
         except BaseException:
             self._acks[:0] = acks
+            self._given_back[:0] = given_back
             raise
         self.session.messages += [ack.answer for ack in acks if ack.answer is not None]
         self.session.waker.set()

@@ -6,23 +6,22 @@ Concurrency contract: one event loop. The socket's reader calls `handle` and `ac
 """
 
 import asyncio
+from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from delivery.listening.frames import Frame, FrameFormat
 from delivery.listening.listener import StreamListener
-from delivery.listening.messages import Ack, Connect, Credit, Disconnect
-from delivery.listening.protocol import refusal
+from delivery.listening.messages import Ack, Connect, Credit, Disconnect, Nak
+from delivery.listening.protocol import NOTHING_MATCHED, refusal
 from delivery.listening.services import ListenerServices
+from delivery.ordering.held import Tracked
 from delivery.sessions.attachments import SessionPosition
-from delivery.sessions.connected import (
-    CHANGED,
-    ConnectedSession,
-    SessionReader,
-    SessionStreamState,
-)
+from delivery.sessions.connected import CHANGED, ConnectedSession
 from delivery.sessions.delivery import SessionDelivery
 from delivery.sessions.errors import SessionConnected, SessionNotConnected
 from delivery.sessions.pull_sources import PullSources
+from delivery.sessions.pulled_events import PulledEvent
+from delivery.sessions.session_reader import SessionReader, SessionStreamState
 from delivery.sessions.shared_member import SharedMember
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
@@ -37,6 +36,7 @@ class SessionSocket(Protocol):
     principal: Principal
     waker: asyncio.Event
     form: FrameFormat[Frame]
+    transport: str  # for the metric of connected sessions
 
     def changed(self) -> bool: ...
     def add(self, listener: StreamListener) -> None: ...
@@ -62,6 +62,11 @@ class SocketSessions:
         self._socket = socket
         self._sessions: dict[str, ConnectedSession] = {}
         self._changing = asyncio.Lock()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no session is connected."""
+        return not self._sessions
 
     async def handle(self, message: Connect | Disconnect | Credit) -> None:
         """Handle a message about a session. Raises what `connect` and `disconnect` raise."""
@@ -117,6 +122,14 @@ class SocketSessions:
             session.acks.append(answer)
         self._delivery.note_changed(session, urgent=message.id is not None)
 
+    def redeliver(self, message: Nak) -> None:
+        """Have events of a session delivered again. Raises SessionNotConnected."""
+        session = self._find(message.session)
+        if session.member is not None:
+            session.member.give_back(message.stream, message.sequences)
+        else:
+            session.redeliver(message.stream, message.sequences)
+
     async def serve(self) -> bool:
         """Send the next events of each session, and what it has to report; return False if there
         was nothing. The caller has confirmed the grants.
@@ -152,7 +165,9 @@ class SocketSessions:
 
     async def _connect(self, name: str) -> None:
         socket = self._socket
-        session, positions = await self._delivery.connect(socket.principal, name, socket.waker)
+        session, positions = await self._delivery.connect(
+            socket.principal, name, socket.waker, socket.transport
+        )
         try:
             messages: list[_Message] = []
             member = await self._join(session)
@@ -237,17 +252,54 @@ class SocketSessions:
             await self._say(*messages)
         if socket.changed() or self._sessions.get(session.name) is not session:
             return True
+        again = bool(session.again)
         if session.member is not None:
             frames = session.member.next_frames(socket.form)
+        elif again:
+            frames = await self._frames_again(session)
         else:
             frames = session.next_frames(socket.form, self._services.clock.now_us())
         if session.positions_due():
             self._delivery.note_changed(session)
         if not frames:
-            return False
+            return again
         metrics.SENT.add(len(frames), sum(map(len, frames)))
         await socket.send(frames)
         return True
+
+    async def _frames_again(self, session: ConnectedSession) -> list[Frame]:
+        """Return frames of events that are delivered again, a bounded number. Those that are gone,
+        have expired or may not be seen any more are settled. Raises DatabaseUnavailable.
+        """
+        most = limits.SESSION_REDELIVERED_PER_ROUND_MAX
+        found = [
+            (tracked, await self._frame_again(session, tracked))
+            for tracked in list(islice(session.again, most))
+        ]
+        if self._socket.changed() or self._sessions.get(session.name) is not session:
+            return []  # rights changed during an await: the next round reads them again
+        frames: list[Frame] = []
+        for tracked, frame in found:
+            session.again.pop(tracked, None)
+            if frame is None or tracked.settled:
+                session.queue.settle(tracked)
+                self._delivery.note_changed(session)
+                continue
+            tracked.attempts += 1
+            metrics.REDELIVERED.inc()
+            frames.append(frame)
+        return frames
+
+    async def _frame_again(self, session: ConnectedSession, tracked: Tracked) -> Frame | None:
+        reader = session.readers.get(tracked.stream)
+        if reader is None or tracked.settled:
+            return None
+        stored = await reader.read_again(tracked.sequence)
+        matched = NOTHING_MATCHED if stored is None else await reader.matched_again(stored)
+        if stored is None or not matched.ids:
+            return None
+        event = PulledEvent(reader, stored, matched, tracked.attempts + 1)
+        return event.frame(self._services, self._socket.form, session.name)
 
     async def _leave(self, session: ConnectedSession) -> None:
         """End a session for the reason that it has; connect it again if its settings changed."""
@@ -294,5 +346,5 @@ class SocketSessions:
 
 def _has_work(session: ConnectedSession) -> bool:
     """Return whether there may be something to send, to save, or to do with a session."""
-    waits = session.end_reason or session.may_have_new_streams or session.messages
+    waits = session.end_reason or session.may_have_new_streams or session.messages or session.again
     return bool(waits or session.queue.held or session.queue.needs_all or session.positions_due())

@@ -1,6 +1,10 @@
 -- Delivery to consumer sessions: the connection that serves a session, and the positions that it saves. An attachment is the id of
 -- one connection to a session; everything that a connection writes has its attachment as condition.
 
+-- name: name
+-- The name of a session of a client; that of a group is none of its sessions.
+SELECT name FROM sessions WHERE id = %(session_id)s AND client_id = %(client_id)s AND kind <> 'group' AND deleted_at IS NULL
+
 -- name: find
 -- A session by name. The settings of its group apply instead of its own.
 SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,
@@ -9,20 +13,29 @@ SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COAL
   FROM sessions s LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
  WHERE s.client_id = %(client_id)s AND s.name = %(name)s AND s.deleted_at IS NULL
 
+-- name: lock
+-- The same, locked: no connection saves positions of the session or attaches to it until the end of the transaction.
+SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,
+       COALESCE(g.quality, s.quality) AS quality, COALESCE(g.delivery_order, s.delivery_order) AS delivery_order,
+       COALESCE(g.order_options, s.order_options) AS order_options, COALESCE(g.window_events, s.window_events) AS window_events
+  FROM sessions s LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
+ WHERE s.client_id = %(client_id)s AND s.name = %(name)s AND s.deleted_at IS NULL
+   FOR NO KEY UPDATE OF s
+
 -- name: attach
 UPDATE sessions SET attachment = %(attachment)s, attached_process = %(process)s, attached_at = now()
  WHERE id = %(session_id)s AND deleted_at IS NULL
-RETURNING id
+RETURNING acknowledgements
 
 -- name: end_claims
--- Delete the claims of a session, as a connection begins that serves it without them. Events of its group that it has come again.
+-- Delete the claims of a session, as a connection begins that serves it without them, and delivers everything again. Events of its group that it has come again.
 WITH given_back AS (
     UPDATE session_claims SET claimed_until = now() WHERE holder_id = %(session_id)s AND session_id <> %(session_id)s
 ), ended AS (
     DELETE FROM session_claims WHERE session_id = %(session_id)s
 )
-UPDATE session_cursors SET claimed_segment = NULL, claimed_sequence = NULL
- WHERE session_id = %(session_id)s AND claimed_sequence IS NOT NULL
+UPDATE session_cursors SET claimed_segment = NULL, claimed_sequence = NULL, redeliver = '{}'
+ WHERE session_id = %(session_id)s AND (claimed_sequence IS NOT NULL OR redeliver <> '{}')
 
 -- name: detach
 -- `attached_at` remains: retention counts from it.
@@ -38,29 +51,93 @@ SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.
  ORDER BY t.name
  LIMIT %(streams_max)s
 
+-- name: positions_and_heads
+-- The positions of a session in some streams, each with the last sequence of the stream.
+SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.acknowledged, h.sequence AS head,
+       c.claimed_sequence IS NOT NULL AS is_claimed
+  FROM session_cursors c
+  JOIN streams t ON t.id = c.stream_id AND t.deleted_at IS NULL
+  JOIN heads h ON h.stream_id = t.id
+ WHERE c.session_id = %(session_id)s AND t.name = ANY (%(streams)s::text[])
+
+-- name: settle
+-- Stores acknowledged positions (JSON) of a session that is locked, and counts that for the connection that serves it. Claims of
+-- pulls on these events end. Of segments that have the same sequences, because some were lost, the last one counts.
+WITH given AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset(%(positions)s::jsonb)
+        AS g (stream_id bigint, sequence bigint, acknowledged bigint[])
+), counted AS (
+    UPDATE sessions SET acknowledgements = acknowledgements + 1 WHERE id = %(session_id)s
+), ended AS (
+    DELETE FROM session_claims c USING given g
+     WHERE c.session_id = %(session_id)s AND c.stream_id = g.stream_id
+       AND (c.sequence <= g.sequence OR c.sequence = ANY (g.acknowledged))
+)
+UPDATE session_cursors c
+   SET segment = CASE WHEN g.sequence = c.sequence THEN c.segment ELSE
+                     (SELECT x.uuid FROM segments x
+                       WHERE x.stream_id = c.stream_id AND x.first <= g.sequence
+                       ORDER BY x.first DESC, x.id DESC LIMIT 1) END,
+       sequence = g.sequence, acknowledged = g.acknowledged, saved_at = now()
+  FROM given g
+ WHERE c.session_id = %(session_id)s AND c.stream_id = g.stream_id
+
+-- name: redeliver
+-- Notes events (JSON) that the connection of a session, which is locked, has to deliver again. Without a connection the next one does.
+WITH given AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset(%(events)s::jsonb) AS g (stream_id bigint, sequences bigint[])
+), counted AS (
+    UPDATE sessions SET acknowledgements = acknowledgements + 1 WHERE id = %(session_id)s AND attachment IS NOT NULL
+    RETURNING id
+)
+UPDATE session_cursors c
+   SET redeliver = ARRAY (SELECT DISTINCT n FROM unnest(c.redeliver || g.sequences) n LIMIT %(events_max)s)
+  FROM given g, counted s
+ WHERE c.session_id = s.id AND c.stream_id = g.stream_id
+
+-- name: take_redeliveries
+-- The events that a connection of a session has to deliver again. They are returned once.
+WITH found AS MATERIALIZED (
+    SELECT c.stream_id, c.redeliver
+      FROM session_cursors c JOIN sessions s ON s.id = c.session_id AND s.attachment = %(attachment)s
+     WHERE c.session_id = %(session_id)s AND c.redeliver <> '{}'
+       FOR UPDATE OF c
+), taken AS (
+    UPDATE session_cursors c SET redeliver = '{}' FROM found f
+     WHERE c.session_id = %(session_id)s AND c.stream_id = f.stream_id
+)
+SELECT t.name AS stream, f.redeliver AS sequences FROM found f JOIN streams t ON t.id = f.stream_id
+
 -- name: check
 -- The settings, as `find` returns them, of sessions that are still attached to these connections.
 SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,
        COALESCE(g.quality, s.quality) AS quality, COALESCE(g.delivery_order, s.delivery_order) AS delivery_order,
        COALESCE(g.order_options, s.order_options) AS order_options, COALESCE(g.window_events, s.window_events) AS window_events,
-       s.attachment, s.deleted_at IS NOT NULL AS deleted
+       s.attachment, s.acknowledgements, s.deleted_at IS NOT NULL AS deleted
   FROM sessions s LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
  WHERE s.id = ANY (%(sessions)s::bigint[])
 
 -- name: save
 -- Saves positions (JSON) of sessions that are still attached to the connections that write them; a lock keeps another connection
--- from attaching until the commit, so that it reads what was saved last. Returns the sessions that are attached.
+-- from attaching until the commit, so that it reads what was saved last. Positions of a connection that does not know all
+-- acknowledgements over HTTP are not saved. Returns the sessions that are attached, with the number of these.
 WITH given AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%(positions)s::jsonb)
-        AS g (session_id bigint, stream_id bigint, attachment uuid, segment uuid, sequence bigint, acknowledged bigint[])
+        AS g (session_id bigint, stream_id bigint, attachment uuid, acknowledgements bigint,
+              segment uuid, sequence bigint, acknowledged bigint[])
 ), attached AS MATERIALIZED (
-    SELECT s.id FROM sessions s
+    SELECT s.id, s.acknowledgements FROM sessions s
      WHERE (s.id, s.attachment) IN (SELECT session_id, attachment FROM given)
      ORDER BY s.id FOR SHARE
 ), saved AS (
     UPDATE session_cursors c
        SET segment = g.segment, sequence = g.sequence, acknowledged = g.acknowledged, saved_at = now()
-      FROM given g JOIN attached a ON a.id = g.session_id
+      FROM given g JOIN attached a ON a.id = g.session_id AND a.acknowledgements = g.acknowledgements
      WHERE c.session_id = g.session_id AND c.stream_id = g.stream_id
 )
-SELECT id FROM attached
+SELECT id, acknowledgements FROM attached
+
+-- name: hold
+-- The number of acknowledgements over HTTP of a session that is attached to a connection. There are no others until the end of the
+-- transaction.
+SELECT acknowledgements FROM sessions WHERE id = %(session_id)s AND attachment = %(attachment)s FOR SHARE

@@ -418,7 +418,12 @@ SESSION_POSITIONS_RENEW_S = 6 * 3600.0  # between saves of unchanged ones: reten
 SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
 SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
 SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
-SESSION_CONNECTIONS_MAX = 2  # database connections of one process: one saves, one connects
+# database connections of one process: one saves, one connects, the others acknowledge over HTTP
+SESSION_CONNECTIONS_MAX = 4
+SESSION_ACKNOWLEDGED_STREAMS_MAX = 100  # in one request, whose transaction locks the session
+# sequences above a session's cursor: as many as a connection tracks, some 80 KB in its row
+SESSION_ACKNOWLEDGED_MAX = 10_000
+SESSION_REDELIVERED_PER_ROUND_MAX = 64  # events; each is read from the log: some 1 ms
 PULL_EVENTS_DEFAULT = 100  # as a page of history
 PULL_EVENTS_MAX = 1_000  # of one pull; claimed by one statement, some 10 ms
 PULL_VISIBILITY_S_DEFAULT = 30.0  # as queues elsewhere: SQS, JetStream

@@ -68,7 +68,9 @@ def http_requests(route: str, status: int) -> Counter:
 REFUSED = Counter("eventhub_refused", "Requests and messages refused, by error code.", ["code"])
 SOCKETS = _sum("eventhub_sockets", "Open websockets and responses of the listen routes.")
 LISTENERS = _sum("eventhub_listeners", "Open listeners.")
-CONNECTED_SESSIONS = _sum("eventhub_connected_sessions", "Sessions that are connected.")
+CONNECTED_SESSIONS = _sum(
+    "eventhub_connected_sessions", "Sessions that are connected.", ["transport"]
+)
 PULLS = Counter("eventhub_pulls", "Pulls of sessions.")
 PULLED = Counter("eventhub_pulled_events", "Events handed out to pulls, each time.")
 REDELIVERED = Counter(

@@ -11,8 +11,7 @@ connection of its own, so that readers that catch up cannot delay it.
 import asyncio
 import math
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from psycopg_pool import AsyncConnectionPool
 
@@ -40,6 +39,7 @@ from eventhub.postgresql.connections import (
 log = get_logger(__name__)
 
 _PAIR = re.compile(r"([0-9]{1,18}):([0-9]{1,18})")
+_NOTICE = re.compile(r"([a-z]{1,18}):([0-9]{1,18})")
 
 
 class Tail:
@@ -60,6 +60,9 @@ class Tail:
         self._pool = pool
         self.rings = Rings(shares, self._head, self._poll_soon)
         self.on_stored: Callable[[], None] = _do_nothing  # called when any process stored events
+        # notified of what another package has announced in any process: by kind, with an id
+        self.listeners: dict[str, Callable[[int], None]] = {}
+        self._notices: set[tuple[str, int]] = set()  # to be announced
         self._received: dict[int, int] = {}  # stream -> announced head that is not read yet
         self._some_received = asyncio.Event()
         self._dirty: dict[int, int] = {}  # stream -> head that other processes do not know yet
@@ -90,6 +93,13 @@ class Tail:
                 complete = ring.push([StoredEvent(*row[1:]) for row in new])
                 if not complete:  # another process appended in between: read now, not at the poll
                     self._receive(stream_id, new[-1].sequence)
+        self._some_dirty.set()
+
+    def announce(self, kind: str, id: int) -> None:
+        """Notify the listeners of all processes, this one included, after a commit. A notification
+        may be lost: they also look by themselves from time to time.
+        """
+        self._notices.add((kind, id))
         self._some_dirty.set()
 
     def connected(self, life: str) -> None:
@@ -218,11 +228,17 @@ class Tail:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     def _receive_all(self, payload: str) -> None:
-        """Process `stream:head` pairs; ignore anything else, which a newer release may add."""
-        self.on_stored()
-        for pair in payload.split():
+        """Process `stream:head` and `kind:id` pairs; ignore anything else, which a newer release
+        may add.
+        """
+        pairs = payload.split()
+        if any(pair[0].isdigit() for pair in pairs):
+            self.on_stored()
+        for pair in pairs:
             if found := _PAIR.fullmatch(pair):
                 self._receive(int(found[1]), int(found[2]))
+            elif found := _NOTICE.fullmatch(pair):
+                self.listeners.get(found[1], _ignore)(int(found[2]))
 
     def _receive(self, stream_id: int, head: int) -> None:
         ring = self.rings.get(stream_id)
@@ -239,9 +255,10 @@ class Tail:
             await self._some_dirty.wait()
             self._some_dirty.clear()
             dirty, self._dirty = self._dirty, {}
+            notices, self._notices = self._notices, set()
             try:
                 connection = connection or await connect(self._direct_url, name="eventhub notify")
-                for payload in _payloads(dirty):
+                for payload in _payloads(dirty, notices):
                     with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
                         await connection.execute(SQL["notify"], (payload,))
             except (*CONNECTION_ERRORS, EventHubError):
@@ -260,9 +277,15 @@ async def _drop(connection: Connection | None) -> None:
         await connection.close()
 
 
-def _payloads(new_heads: dict[int, int], *, size: int = 200) -> list[str]:
-    """Return NOTIFY payloads with `size` streams in each, because a payload has less than 8,000
+def _ignore(_id: int) -> None:
+    """Ignore a notification of a kind that this process does not know."""
+
+
+def _payloads(
+    new_heads: dict[int, int], notices: Iterable[tuple[str, int]], *, size: int = 200
+) -> list[str]:
+    """Return NOTIFY payloads with `size` pairs in each, because a payload has less than 8,000
     bytes.
     """
-    pairs: list[tuple[int, Any]] = list(new_heads.items())
-    return [heads_text(dict(pairs[at : at + size])) for at in range(0, len(pairs), size)]
+    found = [*heads_text(new_heads).split(), *(f"{kind}:{id}" for kind, id in notices)]
+    return [" ".join(found[at : at + size]) for at in range(0, len(found), size)]

@@ -180,6 +180,11 @@ class Session(DeliverySettings):
     )
     attached_process = TextField(null=True, db_comment="the process of that connection")
     attached_at = DateTimeField(null=True)
+    acknowledgements = BigIntegerField(
+        db_default=0,
+        db_comment="acknowledgements over HTTP so far; a connection that does not know all of them"
+        " saves no positions",
+    )
     created_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
 
@@ -248,6 +253,12 @@ class SessionCursor(models.Model):
     claimed_sequence = BigIntegerField(
         null=True,
         db_comment="each matching event up to it is acknowledged or claimed; null: none is claimed",
+    )
+    redeliver = ArrayField(
+        BigIntegerField(),
+        default=list,
+        db_default=Value([], ArrayField(BigIntegerField())),
+        db_comment="events that the connection has to deliver again at once",
     )
     saved_at = DateTimeField(db_default=TransactionNow())
 

@@ -13,9 +13,11 @@ _HEADERS = ("If-Match", "If-None-Match")
 _JSON = "application/json"
 _RAW = "application/x-ndjson"
 # What the command line does by itself: `emit`, `listen`, `segments download`, `login`. Passwords
-# are typed in the console, not in a shell, which stores them in its history.
+# are typed in the console, not in a shell, which stores them in its history. Events of a session
+# have no end.
 _BY_HAND = re.compile(
-    r"/v1/(session(/setup|/password)?|streams/{stream}/(events|segments/{segment}/raw))"
+    r"/v1/(session(/setup|/password)?|sessions/{session}/events"
+    r"|streams/{stream}/(events|segments/{segment}/raw))"
 )
 # whose last word is the verb itself
 _ACTIONS = {
@@ -65,6 +67,7 @@ GROUPS = {
     "replays": "Replay runs, which send events again: preview, start, pause and cancel them.",
     "session-groups": "Groups of consumer sessions: create, change and delete them.",
     "sessions": "Admin, supplier and consumer sessions: create, change and delete them.",
+    "sessions acknowledgements": "Acknowledgements of the events of a session: store some.",
     "sessions positions": "Positions of a consumer session: list them by stream.",
     "sessions pull": "Events of a consumer session: get the next ones, each for a time.",
     "storage": "The storage in use, and the quota of the hub.",

@@ -17,6 +17,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 from delivery.listening.route_table import LISTEN_ROUTES
 from delivery.sessions.pull_operations import PULL_ROUTES
+from delivery.sessions.route_table import SESSION_ROUTES
 from eventhub.api.problems import read_only
 from eventhub.api.schema import SCHEMES
 from eventhub.base import errors
@@ -25,6 +26,15 @@ from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES
 from registrations.interest.operations import INTEREST_ROUTES
 
+_HOT_ROUTES = (
+    *HTTP_ROUTES,
+    *BULK_ROUTES,
+    *INTEREST_ROUTES,
+    *LISTEN_ROUTES,
+    *PULL_ROUTES,
+    *SESSION_ROUTES,
+    *EXPLAIN_ROUTES,
+)
 _METHODS = ("get", "post", "put", "patch", "delete")
 _STYLE = mark_safe(
     "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:auto;padding:1rem}"
@@ -54,14 +64,7 @@ def add_routes(
     """
     schemas = result["components"]["schemas"]
     result["components"]["securitySchemes"] = SCHEMES
-    for route in (
-        *HTTP_ROUTES,
-        *BULK_ROUTES,
-        *INTEREST_ROUTES,
-        *LISTEN_ROUTES,
-        *PULL_ROUTES,
-        *EXPLAIN_ROUTES,
-    ):
+    for route in _HOT_ROUTES:
         result["paths"].setdefault(route.path, {})[route.method.lower()] = route.operation()
         for name, schema in route.schemas().items():
             known = schemas.setdefault(name, schema)

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from eventhub.access.names import NAME, id_in_path
 from eventhub.access.sessions import ADMIN, UnknownSession
 from eventhub.api.filters import FilterSet, NameFilter, WordFilter
 from eventhub.api.if_match import require_unchanged
@@ -24,7 +25,12 @@ from registrations.filtersets import OwnedFilterSet
 from registrations.resource import OwnedView
 from registrations.services import lock_owner
 from registrations.sessions import services
-from registrations.sessions.selectors import SESSION_GROUPS, SESSIONS, positions_of
+from registrations.sessions.selectors import (
+    CLIENTS_SESSIONS,
+    SESSION_GROUPS,
+    SESSIONS,
+    positions_of,
+)
 from registrations.sessions.serializers import (
     NewSessionGroupSerializer,
     NewSessionSerializer,
@@ -63,6 +69,27 @@ class SessionsView(OwnedView):
     """A view of sessions or session groups. A change locks their client first."""
 
     permission_classes = (ManagesSessions,)
+
+    def get_object(self) -> Any:
+        found = self.in_path(self.get_queryset())
+        if found is None:
+            raise self.not_found()
+        return found
+
+    def in_path(self, queryset: QuerySet) -> Any:
+        """Return the row that the path names by its id or its name; None if there is none. A name
+        of a session is one of the key's own client: only there it is unique.
+        """
+        text = self.kwargs[self.lookup_url_kwarg]
+        id = id_in_path(text)
+        if id is not None:
+            return queryset.filter(pk=id).first()
+        if not NAME.fullmatch(text):
+            return None
+        if queryset.model is Session:
+            own = self.actor.principal
+            queryset = queryset.filter(client_id=None if own is None else own.client_id)
+        return queryset.filter(name=text).first()
 
     @contextmanager
     def changing(self) -> Iterator[Any]:
@@ -124,7 +151,7 @@ class SessionPositions(SessionsView):
 
     @operation("List the positions of a session by stream")
     def get_queryset(self) -> QuerySet[SessionCursor]:
-        found = self.visible(Session.objects.all()).filter(pk=self.key).first()
+        found = self.in_path(self.visible(CLIENTS_SESSIONS.all()))
         if found is None:
             raise self.not_found()
         return positions_of(actor=self.actor, session=found)

@@ -36,6 +36,18 @@ _SHARE_BY = (
 _WINDOW = "Events that may be delivered and not acknowledged."
 
 
+class SessionNameField(NameField):
+    """The name of a session or of a session group; a path has it, or the id."""
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if text.isdigit():
+            raise serializers.ValidationError(
+                "A name of digits alone would be taken for an id; add another character."
+            )
+        return text
+
+
 class SuppliedTypeSerializer(Serializer):
     """A type that a supplier session emits."""
 
@@ -129,7 +141,7 @@ class SessionGroupChangeSerializer(Serializer):
 
 
 class NewSessionGroupSerializer(SessionGroupChangeSerializer):
-    name = NameField(help_text="Unique among the zone's session groups.")
+    name = SessionNameField(help_text="Unique among the zone's session groups; not digits alone.")
     sharing = OneOfField(choices=Sharing.values, required=False, help_text=_SHARING)
     share_by = OrderKeyField(required=False, help_text=_SHARE_BY)
     client = NameField(
@@ -154,7 +166,7 @@ class SessionChangeSerializer(SessionGroupChangeSerializer):
 
 
 class NewSessionSerializer(SessionChangeSerializer):
-    name = NameField(help_text="Unique among the client's sessions.")
+    name = SessionNameField(help_text="Unique among the client's sessions; not digits alone.")
     kind = OneOfField(choices=Kind.of_clients(), help_text="What the session is for; immutable.")
     client = NameField(
         required=False, help_text="The client that owns it; by default the key's own client."

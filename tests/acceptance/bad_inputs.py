@@ -14,6 +14,7 @@ from django.urls import URLPattern, get_resolver
 from delivery.listening import messages
 from delivery.listening.route_table import LISTEN_ROUTES
 from delivery.sessions.pull_operations import PULL_ROUTES
+from delivery.sessions.route_table import SESSION_ROUTES
 from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES
@@ -252,7 +253,15 @@ class World:
         return found
 
 
-_HOT = (*HTTP_ROUTES, *BULK_ROUTES, *INTEREST_ROUTES, *LISTEN_ROUTES, *PULL_ROUTES, *EXPLAIN_ROUTES)
+_HOT = (
+    *HTTP_ROUTES,
+    *BULK_ROUTES,
+    *INTEREST_ROUTES,
+    *LISTEN_ROUTES,
+    *SESSION_ROUTES,
+    *PULL_ROUTES,
+    *EXPLAIN_ROUTES,
+)
 
 
 def routes() -> frozenset[str]:

@@ -22,7 +22,7 @@ ZONELESS = frozenset(
         *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
         *("POST /v1/session/setup", "POST /v1/session/password"),
         *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS confirm"),
-        *("WS resend", "WS disconnect", "WS credit"),
+        *("WS resend", "WS disconnect", "WS credit", "WS nak"),
         "WS stop",  # these name a listen of the same socket
     }
 )
@@ -239,8 +239,11 @@ WRITES = (
         body={"window": 5}),
     Row("PATCH /v1/sessions/{session}", "/v1/sessions/<session>", "listen",
         body={"suspended": True}),
-    Row("POST /v1/sessions/{name}/pull", "/v1/sessions/<sessionname>/pull", "emit listen manage",
-        body={}),
+    Row("POST /v1/sessions/{session}/pull", "/v1/sessions/<sessionname>/pull",
+        "emit listen manage", body={}),
+    Row("POST /v1/sessions/{session}/acknowledgements",
+        "/v1/sessions/<sessionname>/acknowledgements", "listen",
+        body={"streams": [{"stream": "<stream>", "sequence": 0}]}),
     Row("POST /v1/session-groups", "/v1/session-groups", "emit listen manage",
         body={"name": "mine", "client": "<client>"}),
     Row("PATCH /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",

@@ -9,6 +9,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from delivery.listening.route_table import LISTEN_ROUTES
 from delivery.sessions.pull_operations import PULL_ROUTES
+from delivery.sessions.route_table import SESSION_ROUTES
 from eventhub.base import limits, metrics
 from eventhub.base.config import SETTINGS, Env
 from eventhub.base.env import FILE
@@ -135,7 +136,14 @@ def test_the_api_document_has_every_route() -> None:
     paths: dict[str, Any] = document()["paths"]
     assert [
         route
-        for route in (*HTTP_ROUTES, *BULK_ROUTES, *LISTEN_ROUTES, *PULL_ROUTES, *EXPLAIN_ROUTES)
+        for route in (
+            *HTTP_ROUTES,
+            *BULK_ROUTES,
+            *LISTEN_ROUTES,
+            *PULL_ROUTES,
+            *SESSION_ROUTES,
+            *EXPLAIN_ROUTES,
+        )
         if route.method.lower() not in paths.get(route.path, {})
     ] == []
 

@@ -16,7 +16,7 @@ from eventhub_client.history import HistoryQuery, HistoryWalk, backward_pages, o
 from eventhub_client.http import Answer, Http, Request, stream_path
 from eventhub_client.listening import UNREACHABLE, OnGap, follow, pause_s
 from eventhub_client.position import ReadPosition, Subscription
-from eventhub_client.sessions import ConsumerSession
+from eventhub_client.sessions import ConsumerSession, SessionTransport
 from eventhub_client.state import State
 from eventhub_client.transports import Transport
 from eventhub_client.types import (
@@ -215,12 +215,13 @@ class HubClient:
         *,
         window: int | None = None,
         on_gap: Literal["raise", "continue"] = "raise",
+        transport: SessionTransport = "websocket",
     ) -> ConsumerSession:
         """Return a consumer session of the key's client, to be connected: `async with
         hub.session("alarms") as session:`. `window`: the events that may be unacknowledged, instead
-        of the session's own.
+        of the session's own, over a websocket.
         """
-        return ConsumerSession(self.http, name, window=window, on_gap=on_gap)
+        return ConsumerSession(self.http, name, window=window, on_gap=on_gap, transport=transport)
 
     # --- keyed state ---
 

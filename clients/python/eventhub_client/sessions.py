@@ -1,11 +1,13 @@
 """A consumer session across all its connections: its events in the session's order, and their
 acknowledgements. Plain module.
 
-A task reads the socket, so that acknowledgements are answered while the caller handles an event.
+A task reads the connection, so that acknowledgements are answered while the caller handles an
+event.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
 from typing import Any, Literal
 from urllib.parse import quote
 
@@ -15,8 +17,10 @@ import orjson
 from eventhub_client.errors import RETRY, refusal
 from eventhub_client.http import Http, Request
 from eventhub_client.listening import UNREACHABLE, pause_s
-from eventhub_client.transports import messages_of, open_socket
+from eventhub_client.transports import messages_of, open_socket, server_sent
 from eventhub_client.types import Delivered, HubProblem, SessionEnded
+
+SessionTransport = Literal["websocket", "sse"]
 
 PULL_TIMEOUT_S = 30.0  # for the answer to a pull, beyond the time that it waits
 
@@ -27,7 +31,7 @@ class ConsumerSession:
 
     It connects again after each loss. What was not acknowledged comes again, so an event may come
     twice, and the order holds on one connection. `refused` has the problems of streams that the key
-    may not listen to.
+    may not listen to. Over server-sent events it acknowledges with requests.
 
     The iterator raises SessionEnded when the hub ends the session, HubProblem if a retry cannot
     help, and with `on_gap="raise"` GapError or SegmentMismatchError, when events are no longer
@@ -41,12 +45,16 @@ class ConsumerSession:
         *,
         window: int | None = None,
         on_gap: Literal["raise", "continue"] = "raise",
+        transport: SessionTransport = "websocket",
     ) -> None:
+        if transport == "sse" and window is not None:
+            raise ValueError("Over server-sent events the window is that of the session.")
         self.name = name
         self.refused: dict[str, HubProblem] = {}  # by stream
         self._http = http
         self._window = window
         self._on_gap = on_gap
+        self._transport = transport
         self._items: asyncio.Queue[Delivered | Exception] = asyncio.Queue()
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._stored: dict[str, asyncio.Future[None]] = {}  # acknowledgements to be stored, by id
@@ -77,10 +85,34 @@ class ConsumerSession:
         """Acknowledge events. With `through` also those of the same streams that came before them
         and have lower sequences. With `stored` wait until that is durable.
 
-        Raises ConnectionError if the connection is lost: the events come again.
+        Raises ConnectionError if the connection is lost: the events come again. Over server-sent
+        events it always waits, and raises HubProblem for a refusal (so of `through` in an order
+        other than fifo and none), and aiohttp's errors without an answer.
         """
+        if self._transport == "sse":
+            await self._post(
+                [
+                    {"stream": stream, **_acknowledged(found, through=through)}
+                    for stream, found in _by_stream(events).items()
+                ]
+            )
+            return
         for stream, found in _by_stream(events).items():
             await self._acknowledge(stream, found, through=through, stored=stored)
+
+    async def nak(self, *events: Delivered) -> None:
+        """Have events delivered again at once, with the next `attempt`, because they could not be
+        processed; if the session's group shares, to any member.
+
+        Raises ConnectionError if the connection is lost: then the events come again anyway. Over
+        server-sent events it raises what `acknowledge` raises.
+        """
+        for stream, found in _by_stream(events).items():
+            if self._transport == "sse":
+                await self._post([{"stream": stream, "nak": found}])
+            else:
+                fields = {"op": "nak", "session": self.name, "stream": stream, "sequences": found}
+                await self._say(fields)
 
     async def pull(
         self,
@@ -115,8 +147,7 @@ class ConsumerSession:
         await self._pull({"max": 0, "visibility": visibility})
 
     async def _pull(self, body: dict[str, Any]) -> list[Delivered]:
-        path = f"/v1/sessions/{quote(self.name, safe='')}/pull"
-        request = Request("POST", path, orjson.dumps(body))
+        request = Request("POST", self._path("pull"), orjson.dumps(body))
         timeout_s = body.get("wait_s", 0.0) + PULL_TIMEOUT_S
         found = (await self._http.ask(request, timeout_s=timeout_s)).json
         self.refused = {one["stream"]: refusal(one) for one in found["messages"] if "stream" in one}
@@ -126,7 +157,7 @@ class ConsumerSession:
         self, stream: str, sequences: Sequence[int], *, through: bool, stored: bool
     ) -> None:
         fields: dict[str, Any] = {"op": "ack", "session": self.name, "stream": stream}
-        fields |= {"sequence": max(sequences)} if through else {"sequences": [*sequences]}
+        fields |= _acknowledged(sequences, through=through)
         if not stored:
             await self._say(fields)
             return
@@ -138,6 +169,14 @@ class ConsumerSession:
             await done
         finally:
             self._stored.pop(id, None)
+
+    async def _post(self, streams: Sequence[dict[str, Any]]) -> None:
+        """Acknowledge events over HTTP, all or none."""
+        body = orjson.dumps({"streams": streams})
+        await self._http.ask(Request("POST", self._path("acknowledgements"), body))
+
+    def _path(self, what: str) -> str:
+        return f"/v1/sessions/{quote(self.name, safe='')}/{what}"
 
     async def _say(self, fields: dict[str, Any]) -> None:
         if self._socket is None:
@@ -162,22 +201,32 @@ class ConsumerSession:
 
     async def _once(self) -> None:
         """Read one connection until it is lost."""
+        if self._transport == "sse":
+            async with aclosing(server_sent(self._http, self._path("events"))) as found:  # type: ignore[type-var]
+                async for message in found:
+                    if message["op"] == "connected":
+                        self._begin()
+                    self._take(message)
+            return
         try:
             async with open_socket(self._http) as socket:
                 await socket.send_str(_text({"op": "connect", "session": self.name}))
                 async for message in messages_of(socket):
                     if message["op"] == "connected":
-                        await self._begin(socket)
+                        self._begin()
+                        self._socket = socket
+                        await self._set_window(socket)
                     self._take(message)
         finally:
             self._lose()
 
-    async def _begin(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+    def _begin(self) -> None:
         """Start on a connection: what waits from the one before comes again."""
         while not self._items.empty():
             self._items.get_nowait()
-        self._socket = socket
         self._attempt = 0
+
+    async def _set_window(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         if self._window is not None:
             credit = {"op": "credit", "session": self.name, "events": self._window}
             await socket.send_str(_text(credit))
@@ -206,6 +255,11 @@ class ConsumerSession:
             self.refused[message["stream"]] = refusal(message)
         elif op == "error":
             raise refusal(message)
+
+
+def _acknowledged(sequences: Sequence[int], *, through: bool) -> dict[str, Any]:
+    """Return the fields of a message that acknowledges events of a stream."""
+    return {"sequence": max(sequences)} if through else {"sequences": [*sequences]}
 
 
 def _by_stream(events: Sequence[Delivered]) -> dict[str, list[int]]:

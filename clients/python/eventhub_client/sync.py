@@ -151,6 +151,9 @@ class SyncConsumerSession:
     def acknowledge(self, *events: Delivered, through: bool = False, stored: bool = False) -> None:
         self._loop.run(self._session.acknowledge(*events, through=through, stored=stored))
 
+    def nak(self, *events: Delivered) -> None:
+        self._loop.run(self._session.nak(*events))
+
 
 class SyncState(Mapping[str, StateItem]):
     """The blocking form of `State`."""

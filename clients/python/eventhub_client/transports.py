@@ -6,7 +6,7 @@ reconnects.
 
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, Literal, NamedTuple
 
 import aiohttp
@@ -117,10 +117,22 @@ class EventStream:
 
 async def sse_messages(http: Http, position: ReadPosition) -> AsyncIterator[Message]:
     """Yield the messages of one response of server-sent events, until it ends or stays silent."""
+    path = stream_path(position.stream, "events")
+    async with aclosing(server_sent(http, path, position.query())) as found:  # type: ignore[type-var]
+        async for message in found:
+            yield message
+
+
+async def server_sent(
+    http: Http, path: str, query: dict[str, str] | None = None
+) -> AsyncIterator[Message]:
+    """Yield the messages of one response of server-sent events, until it ends or stays silent.
+    Raises HubProblem for a refusal.
+    """
     timeout = aiohttp.ClientTimeout(total=None, sock_read=limits.CLIENT_SILENCE_S)
     async with http.session.get(
-        http.base_url + stream_path(position.stream, "events"),
-        params=position.query(),
+        http.base_url + path,
+        params=query,
         headers={"Accept": "text/event-stream"},
         timeout=timeout,
     ) as response:

@@ -56,6 +56,39 @@ async def test_a_session_connects_again_and_gets_what_it_did_not_acknowledge(
         assert await take(events, 3) == [1, 2, 3]
 
 
+async def test_a_session_over_server_sent_events_connects_again(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """Acknowledgements are requests, so they do not depend on the connection."""
+    consumer(orders, window=2)
+    orders.emit("orders", numbered(1, 4))
+    async with (
+        way(hub) as between,
+        HubClient(between.url, orders.admin) as client,
+        client.session("s", transport="sse") as session,
+        aclosing(aiter(session)) as events,  # type: ignore[type-var]
+    ):
+        async with asyncio.timeout(WAIT_S):
+            first = await anext(events)
+        assert await take(events, 1) == [2]
+        await session.acknowledge(first)
+        async with asyncio.timeout(WAIT_S):
+            third = await anext(events)
+        await between.cut()
+        await between.mend()
+        assert await take(events, 2) == [2, 3]
+        await session.nak(third)
+        assert await take(events, 1) == [3]
+        await session.acknowledge(third, through=True)
+        assert await take(events, 1) == [4]
+    async with orders.client() as client:
+        with pytest.raises(Missing, match="unknown_session"):
+            async with client.session("none", transport="sse") as session:
+                await take(aiter(session), 1)
+        with pytest.raises(ValueError, match="window"):
+            client.session("s", transport="sse", window=5)
+
+
 async def test_an_acknowledgement_may_include_the_events_before(
     hub: LiveHub, orders: LiveZone
 ) -> None:

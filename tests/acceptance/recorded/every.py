@@ -54,6 +54,8 @@ class Operation(documented.Operation):
         path = self.route
         if "/state" in path:
             path = path.replace("{stream}", "kept")
+        if path.endswith("/events"):
+            path = path.replace("{session}", "nowhere")  # the answer has no end
         return re.sub(r"\{(\w+)\}", lambda found: PARAMETERS[found[1]], path)
 
     @property

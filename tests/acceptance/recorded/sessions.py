@@ -26,6 +26,11 @@ CALLS = [
         *("admin", f"POST {_SESSIONS}/reader/pull", {}, {"max": 0, "wait_s": 61}),
         {"max": 0, "acknowledgements": [{"stream": "orders", "sequence": 1}]},
     ),
+    *sends(
+        *("admin", f"POST {_SESSIONS}/reader/acknowledgements", {}),
+        {"streams": [{"stream": "orders", "sequence": 1}]},
+    ),
+    *gets("admin", f"{_SESSIONS}/nobody/events", f"{_SESSIONS}/writer/events"),
     *gets("admin", f"{_SESSIONS}/<session>", _SESSIONS, f"{_SESSIONS}?kind=supplier"),
     *gets("admin", f"{_SESSIONS}/<session>/positions", f"{_SESSIONS}/0/positions"),
     *gets("admin", f"{_GROUPS}/<sessiongroup>", _GROUPS, f"{_SESSIONS}?kind=x"),
@@ -36,4 +41,13 @@ CALLS = [
     Call("admin", f"DELETE {_GROUPS}/<sessiongroup>"),
     Call("admin", f"POST {_GROUPS}", {"name": "spare"}, keep={"<spare>": "id"}),
     *(Call("admin", f"DELETE {_GROUPS}/<spare>") for _ in range(2)),
+    Call(
+        *("admin", "POST /v1/registrations", {"streams": ["orders"], "session": "reader"}),
+        keep={"<ofreader>": "id"},
+    ),
+    *sends(
+        *("admin", f"POST {_SESSIONS}/<session>/acknowledgements"),
+        {"streams": [{"stream": "orders", "sequence": 0}]},
+    ),
+    Call("admin", "DELETE /v1/registrations/<ofreader>"),
 ]

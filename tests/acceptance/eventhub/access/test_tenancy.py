@@ -14,6 +14,7 @@ from tests.live import LiveHub
 from tests.sink import Sink
 
 SOCKET = frozenset({"WS listen", "WS interest", "WS connect", "WS emit"})
+ENDLESS = frozenset({"GET /v1/sessions/{session}/events"})  # the answer to who may
 
 # What the owner, too, is refused: nothing of the kind is there, or it is in use.
 REFUSED = {
@@ -63,7 +64,7 @@ def refused(row: Row, tenants: Tenants, who: str, *, zone: str = "") -> str:
 
 def test_every_route_has_its_row() -> None:
     rows = {row.route for row in (*READS, *WRITES)}
-    assert routes() - rows - ZONELESS - SOCKET == set()
+    assert routes() - rows - ZONELESS - SOCKET - ENDLESS == set()
     assert rows & ZONELESS == set()
     assert rows - routes() == set()
 
@@ -90,6 +91,13 @@ async def test_a_socket_tells_nothing_of_another_zone_or_client(tenants: Tenants
         assert answer["op"] == "error"
         await socket.say("connect", session=marks["<sessionname>"])
         assert (await socket.hear_op("error", "connected"))["code"] == "unknown_session"
+
+
+def test_the_events_of_a_session_are_refused_to_others(tenants: Tenants) -> None:
+    path = f"/v1/sessions/{tenants.marks['<sessionname>']}/events"
+    for who in ("stranger", "peer"):
+        answer = tenants.hub.call("GET", path, key=tenants.keys[who])
+        assert (answer.status, answer.json["code"]) == (404, "unknown_session")
 
 
 def test_another_zone_learns_nothing_and_changes_nothing(tenants: Tenants) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from delivery.listening.route_table import LISTEN_ROUTES
 from delivery.sessions.pull_operations import PULL_ROUTES
+from delivery.sessions.route_table import SESSION_ROUTES
 from eventhub.base import limits
 from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
@@ -77,6 +78,7 @@ _ROUTES = (
     *BULK_ROUTES,
     *INTEREST_ROUTES,
     *LISTEN_ROUTES,
+    *SESSION_ROUTES,
     *PULL_ROUTES,
     *EXPLAIN_ROUTES,
 )

@@ -9,7 +9,7 @@ from tests.acceptance.bad_inputs import EMIT, EVENT, Bad, World
 pytestmark = pytest.mark.usefixtures("untouched")
 SESSIONS, GROUPS = "/v1/sessions", "/v1/session-groups"
 SESSION, GROUP = f"{SESSIONS}/{{session}}", f"{GROUPS}/{{session_group}}"
-PULL = f"{SESSIONS}/{{name}}/pull"
+PULL = f"{SESSION}/pull"
 REGISTRATIONS = "/v1/registrations"
 HEADER = "EventHub-Session"
 EVENTS = "/v1/streams/orders/events"
@@ -34,6 +34,12 @@ def group(case: str, outcome: str, at: str, /, *, key: str = "admin", **fields: 
     return bad(case, f"POST {GROUPS}", GROUPS, outcome, at, body=fields, key=key)
 
 
+def acknowledge(case: str, outcome: str, at: str, /, body: Any, **more: Any) -> Bad:
+    name = more.pop("name", "session")
+    path = f"{SESSIONS}/{name}/acknowledgements"
+    return bad(case, f"POST {SESSION}/acknowledgements", path, outcome, at, body=body, **more)
+
+
 def register(case: str, outcome: str, at: str, /, **fields: Any) -> Bad:
     body = {"streams": ["orders"], **fields}
     return bad(case, f"POST {REGISTRATIONS}", REGISTRATIONS, outcome, at, body=body)
@@ -43,6 +49,14 @@ def pull(name: str, outcome: str, at: str = "", /, *, session: str = "session", 
     """Return a pull that is refused; `body` has its fields."""
     body = more.pop("body", {})
     return bad(name, f"POST {PULL}", f"{SESSIONS}/{session}/pull", outcome, at, body=body, **more)
+
+
+def events(
+    name: str, outcome: str, at: str = "", /, *, session: str = "session", **more: Any
+) -> Bad:
+    """Return a request for the events of a session that is refused; `query` ends its path."""
+    path = f"{SESSIONS}/{session}/events{more.pop('query', '')}"
+    return bad(name, f"GET {SESSION}/events", path, outcome, at, **more)
 
 
 def through(session: str, route: str, path: str, outcome: str, at: str, **more: Any) -> Bad:
@@ -58,7 +72,13 @@ CASES = (
     pull("no session", "404 unknown_session", "session", session="nowhere"),
     pull("another client's", "404 unknown_session", "session", session="theirsession"),
     pull("a supplier's", "403 wrong_session_kind", "session", session="supplier"),
+    *(pull(f"session {name}", "404 unknown_session", "session", session=name)
+      for name in ("0", "9" * 30, "<theirsession>")),
     pull("no name", "400 invalid_name", "session", session="a%20b"),
+    pull("acknowledges elsewhere", "404 stream_of_no_registration", "acknowledgements.0.stream",
+         body={"acknowledgements": [{**ORDERS, "stream": "refunds"}]}),
+    pull("visible elsewhere", "404 stream_of_no_registration", "visibility.0.stream",
+         body={"visibility": [{**ORDERS, "stream": "refunds", "visibility_s": 5}]}),
     pull("a list", "400 invalid_field", body=[]),
     pull("no JSON", "400 malformed_json", body=b"{"),
     pull("text", "415 unsupported_media_type", headers={"Content-Type": "text/plain"}),
@@ -75,8 +95,19 @@ CASES = (
          body={"visibility": [ORDERS]}),
     pull("visible too long", "400 invalid_field", "visibility.0.visibility_s",
          body={"visibility": [{**ORDERS, "visibility_s": 43_201}]}),
+    events("no key", "401 unauthenticated", key=""),
+    events("wrong key", "401 invalid_credentials", key="wrong"),
+    events("no session", "404 unknown_session", "session", session="nowhere"),
+    events("another client's", "404 unknown_session", "session", session="theirsession"),
+    events("a supplier's", "403 wrong_session_kind", "session", session="supplier"),
+    events("session 0", "404 unknown_session", "session", session="0"),
+    events("no name", "400 invalid_name", "session", session="a%20b"),
+    events("a page", "406 not_acceptable", "accept", headers={"Accept": "application/json"}),
+    events("a cursor", "400 unknown_field", "from", query="?from=now"),
+    events("through a supplier", "403 wrong_session_kind", HEADER, headers={HEADER: "supplier"}),
     create("no name", "400 missing_field", "name", name=""),
     create("name no name", "400 invalid_name", "name", name="a b"),
+    create("name a number", "400 invalid_field", "name", name="12"),
     create("no kind", "400 missing_field", "kind", kind=""),
     create("kind unknown", "400 invalid_field", "kind", kind="reader"),
     create("taken", "409 session_exists", "name", name="session"),
@@ -113,7 +144,8 @@ CASES = (
     *(bad(f"session {number}", f"{method} {SESSION}", f"{SESSIONS}/{number}", "404 unknown_session",
           "session", body={} if method == "PATCH" else None, key=key)
       for method in ("GET", "PATCH", "DELETE")
-      for number, key in (("0", "admin"), ("9" * 30, "admin"), ("<theirsession>", "listener"))),
+      for number, key in (("0", "admin"), ("9" * 30, "admin"), ("<theirsession>", "listener"),
+                          ("a%20b", "admin"), ("session", "operator"))),
     *(bad(f"query {query}", f"GET {SESSIONS}", f"{SESSIONS}?{query}", outcome, query.split("=")[0])
       for query, outcome in (("kind=x", "400 invalid_field"), ("name=a%20b", "400 invalid_name"),
                              ("group=a%20b", "400 invalid_name"), ("limit=0", "400 invalid_field"),
@@ -124,6 +156,7 @@ CASES = (
     bad("positions by client", f"GET {SESSION}/positions",
         f"{SESSIONS}/<session>/positions?client=a", "400 unknown_field", "client"),
     group("no name", "400 missing_field", "name"),
+    group("name a number", "400 invalid_field", "name", name="12"),
     group("taken", "409 session_group_exists", "name", name="team"),
     group("taken by another client", "409 session_group_exists", "name", name="theirs"),
     group("supplies", "400 unknown_field", "supplies", name="a", supplies=[]),
@@ -168,6 +201,33 @@ CASES = (
     bad("through nobody", "POST /v1/registrations/bulk", f"{REGISTRATIONS}/bulk",
         "404 unknown_session", HEADER, body=b"{}\n",
         headers={HEADER: "nobody", "Content-Type": "application/x-ndjson"}),
+    acknowledge("no JSON", "400 malformed_json", "", b"{"),
+    acknowledge("a form", "415 unsupported_media_type", "", b"a=1",
+                headers={"Content-Type": "application/x-www-form-urlencoded"}),
+    acknowledge("nothing", "400 missing_field", "streams", {}),
+    acknowledge("no streams", "400 invalid_field", "streams", {"streams": []}),
+    acknowledge("no stream", "400 missing_field", "streams.0.stream",
+                {"streams": [{"sequence": 1}]}),
+    acknowledge("neither", "400 missing_field", "streams.0.sequence",
+                {"streams": [{"stream": "orders"}]}),
+    acknowledge("negative", "400 invalid_field", "streams.0.sequence",
+                {"streams": [{"stream": "orders", "sequence": -1}]}),
+    acknowledge("a text", "400 invalid_field", "streams.0.sequences.0",
+                {"streams": [{"stream": "orders", "sequences": ["1"]}]}),
+    acknowledge("a nak of a text", "400 invalid_field", "streams.0.nak.0",
+                {"streams": [{"stream": "orders", "nak": ["1"]}]}),
+    acknowledge("unknown field", "400 unknown_field", "streams.0.listener",
+                {"streams": [{"stream": "orders", "sequence": 1, "listener": "a"}]}),
+    acknowledge("too many streams", "400 field_too_long", "streams",
+                {"streams": [{"stream": "orders", "sequence": 1}] * 101}),
+    acknowledge("another stream", "404 stream_of_no_registration", "streams.0.stream",
+                {"streams": [{"stream": "nothing", "sequence": 1}]}),
+    acknowledge("nobody", "404 unknown_session", "session",
+                {"streams": [{"stream": "orders", "sequence": 1}]}, name="nobody"),
+    acknowledge("a supplier", "403 wrong_session_kind", "session",
+                {"streams": [{"stream": "orders", "sequence": 1}]}, name="supplier"),
+    acknowledge("through a supplier", "403 wrong_session_kind", HEADER,
+                {"streams": [{"stream": "orders", "sequence": 1}]}, headers={HEADER: "supplier"}),
     Bad("suspended", EMIT, EVENTS, 409, "session_suspended", {"index": 0}, EVENT,
         headers={HEADER: "suspended"}),
     Bad("not supplied", EMIT, EVENTS, 422, "type_not_supplied", {"index": 1, "field": "type"},

@@ -24,6 +24,7 @@ LISTEN = {"op": "listen", "listener": "a", "stream": "orders"}
 INTEREST = {"op": "interest", "interest": "i", "stream": "orders"}
 ACK = {"op": "ack", "listener": "b"}
 SESSION_ACK = {"op": "ack", "session": "s", "stream": "orders"}
+NAK = {"op": "nak", "session": "s", "stream": "orders"}
 CREDIT = {"op": "credit", "session": "s"}
 EMIT = {"op": "emit", "stream": "orders", "events": {"domain": "a", "type": "b"}}
 RESEND = {"op": "resend", "listener": "b"}
@@ -187,6 +188,10 @@ MESSAGES = (
     bad("long name", "connect", {"op": "connect", "session": "x" * 201}, "field_too_long",
         "session"),
     bad("nobody's", "disconnect", {"op": "disconnect", "session": "s"}, "session_not_connected"),
+    bad("nobody's", "nak", {**NAK, "sequences": [1]}, "session_not_connected"),
+    bad("of no events", "nak", NAK, "missing_field", "sequences"),
+    bad("of a listener", "nak", {**NAK, "sequences": [1], "listener": "b"}, "unknown_field",
+        "listener"),
     bad("nobody's", "credit", {**CREDIT, "events": 1}, "session_not_connected"),
     bad("no events", "credit", CREDIT, "missing_field", "events"),
     bad("none", "credit", {**CREDIT, "events": 0}, "invalid_field", "events"),

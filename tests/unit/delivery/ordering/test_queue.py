@@ -128,3 +128,18 @@ def test_an_event_that_may_not_be_sent_after_all_is_settled() -> None:
     assert held is not None
     queue.discard(held)
     assert (queue.unacknowledged, queue.cursor("s")) == (0, (SEGMENT, 1))
+
+
+def test_only_delivered_events_that_are_not_acknowledged_are_unsettled() -> None:
+    """One that cannot be delivered again is settled, and frees its place in the window."""
+    queue = queue_of("fifo", 3)
+    for number in (1, 2, 3, 4):
+        queue.put("s", stored(number), NOW_US)
+    assert drain(queue) == [1, 2, 3]
+    queue.acknowledge_each("s", [2])
+    assert [each.sequence for each in queue.unsettled("s", [4, 3, 2, 1, 9])] == [3, 1]
+    [first] = queue.unsettled("s", [1])
+    queue.settle(first)
+    queue.settle(first)
+    assert (queue.cursor("s").sequence, queue.unacknowledged) == (2, 1)
+    assert drain(queue) == [4]
