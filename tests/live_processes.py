@@ -33,7 +33,7 @@ class LiveProcess:
         *,
         forked: bool = True,
     ) -> None:
-        """With `forked` it shares memory with others, so it is not for measuring memory."""
+        """Take what it runs; when it is `forked`, its memory says nothing: it shares that."""
         self.name = name
         self._forked = forked
         self._argv = argv

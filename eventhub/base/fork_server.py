@@ -97,7 +97,7 @@ def _step_down(options: dict[str, Any]) -> None:
 
 
 def _reserve() -> list[int]:
-    """Occupy the low descriptors, so that no module that is imported holds one of them."""
+    """Take the low descriptors, so that no module that is imported holds one of them."""
     found: list[int] = []
     while (fd := os.open(os.devnull, os.O_RDONLY)) < RESERVED_FDS:
         found.append(fd)
@@ -129,7 +129,7 @@ def _serve(control: socket.socket) -> Request | None:
 
 
 def _guard(request: Request, fds: list[int]) -> Request:
-    """Become a guardian, fork the command and watch it. Return in the command alone."""
+    """Fork the command and watch it as its guardian. Return in the command alone."""
     options = request.options
     try:
         os.setsid()

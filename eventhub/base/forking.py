@@ -85,8 +85,8 @@ class ForkServer:
     def __init__(
         self, module: str, env: Mapping[str, str], identity: Mapping[str, Any], output: int | None
     ) -> None:
-        """`identity` has `kind`, `uid`, `gid` and `groups`, as a guardian takes them. `output` is
-        that of the server itself, as for Popen. Raises OSError.
+        """Start the server. `identity` has `kind`, `uid`, `gid` and `groups`, as a guardian takes
+        them. `output` is that of the server itself, as for Popen. Raises OSError.
         """
         self._env = env
         self._lock = threading.Lock()

@@ -249,10 +249,9 @@ def _run(
             options.start_s_max,
             lambda: ballast.external_cause() if ballast else None,
         ),
-        fork_server=partial(_fork_server, options.preload, env, locked.identity)
-        if options.preload
-        else None,
     )
+    if options.preload:
+        supervisor.fork_from(partial(_fork_server, options.preload, env, locked.identity))
     url = port.local_url(hub)
     given = {name: value for name, value in env.items() if os.environ.get(name) != value}
     ready = banner.text(url, locked.folder, given, demo=options.demo, loopback=loopback)

@@ -109,19 +109,21 @@ class Supervisor:
         *,
         keep_fds: tuple[int, ...] = (),
         retry_limits: RetryLimits = UNLIMITED,
-        fork_server: Callable[[], ForkServer] | None = None,
     ) -> None:
-        """`fork_server` starts the server that Python commands are forked from."""
         self._runs = [_Supervised(spec) for spec in specs]
         self._identity = identity
         self._output = output
         self._keep_fds = keep_fds
         self._retry_limits = retry_limits
         self._events: queue.SimpleQueue[_Exit | ServerExit | int] = queue.SimpleQueue()
-        self._forks = Forks(fork_server, output, self._events.put)
+        self._forks = Forks(None, output, self._events.put)
         self._stop_signals = 0
         self._replacing: list[_Supervised] = []  # the first is being replaced
         self._complete = False  # all were ready once; afterwards none is too slow
+
+    def fork_from(self, start: Callable[[], ForkServer]) -> None:
+        """Fork Python commands from a server that `start` starts, instead of executing them."""
+        self._forks = Forks(start, self._output, self._events.put)
 
     def run(self, on_ready: Callable[[], None]) -> None:
         """Start all processes, call `on_ready`, and return after a stop signal, when all have
