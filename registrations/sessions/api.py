@@ -13,7 +13,7 @@ from eventhub.api.if_match import require_unchanged
 from eventhub.api.permissions import IsAuthenticated
 from eventhub.api.resource import operation
 from eventhub.base import errors
-from eventhub.sessions.models import Kind, Session, SessionCursor, SessionGroup
+from eventhub.sessions.models import Kind, Session, SessionClaim, SessionCursor, SessionGroup
 from registrations.errors import (
     SessionExists,
     SessionGroupExists,
@@ -24,11 +24,18 @@ from registrations.filtersets import OwnedFilterSet
 from registrations.resource import OwnedView
 from registrations.services import lock_owner
 from registrations.sessions import services
-from registrations.sessions.selectors import SESSION_GROUPS, SESSIONS, positions_of
+from registrations.sessions.selectors import (
+    CLIENTS_SESSIONS,
+    SESSION_GROUPS,
+    SESSIONS,
+    claims_of,
+    positions_of,
+)
 from registrations.sessions.serializers import (
     NewSessionGroupSerializer,
     NewSessionSerializer,
     SessionChangeSerializer,
+    SessionClaimSerializer,
     SessionGroupChangeSerializer,
     SessionGroupSerializer,
     SessionPositionSerializer,
@@ -112,22 +119,74 @@ class Sessions(SessionsView):
             services.delete_session(actor=self.actor, session=session)
 
 
-class SessionPositions(SessionsView):
+class OfSession(SessionsView):
+    """What a consumer session has."""
+
+    unknown: Any = UnknownSession
+    lookup_url_kwarg = "session"
+    owners: QuerySet = CLIENTS_SESSIONS
+    filterset_class = FilterSet
+
+    def named(self) -> Any:
+        """Return the session, or the session group, that the path names. Raises `unknown`."""
+        found = self.visible(self.owners.all()).filter(pk=self.key).first()
+        if found is None:
+            raise self.not_found()
+        return found
+
+
+class OfSessionGroup(OfSession):
+    """What a session group has whose members share; of another one a list is empty."""
+
+    unknown = UnknownSessionGroup
+    lookup_url_kwarg = "session_group"
+    owners = SessionGroup.objects.all()
+
+
+class SessionPositions(OfSession):
     """The positions of a consumer session, by stream."""
 
-    unknown = UnknownSession
-    lookup_url_kwarg = "session"
     queryset = SessionCursor.objects.all()
     serializer_class = SessionPositionSerializer
-    filterset_class = FilterSet
     ordering = ("stream",)
 
     @operation("List the positions of a session by stream")
     def get_queryset(self) -> QuerySet[SessionCursor]:
-        found = self.visible(Session.objects.all()).filter(pk=self.key).first()
-        if found is None:
-            raise self.not_found()
-        return positions_of(actor=self.actor, session=found)
+        return positions_of(actor=self.actor, owner=self.named())
+
+
+class SessionGroupPositions(OfSessionGroup):
+    """The positions of a session group whose members share, by stream."""
+
+    queryset = SessionCursor.objects.all()
+    serializer_class = SessionPositionSerializer
+    ordering = ("stream",)
+
+    @operation("List the positions of a session group whose members share, by stream")
+    def get_queryset(self) -> QuerySet[SessionCursor]:
+        return positions_of(actor=self.actor, owner=self.named())
+
+
+class SessionClaims(OfSession):
+    """The events that a session was handed out and has not acknowledged."""
+
+    queryset = SessionClaim.objects.all()
+    serializer_class = SessionClaimSerializer
+
+    @operation("List the events that a session was handed out and has not acknowledged")
+    def get_queryset(self) -> QuerySet[SessionClaim]:
+        return claims_of(actor=self.actor, owner=self.named())
+
+
+class SessionGroupClaims(OfSessionGroup):
+    """The events that the members of a session group share and have not acknowledged."""
+
+    queryset = SessionClaim.objects.all()
+    serializer_class = SessionClaimSerializer
+
+    @operation("List the events that members of a session group share and have not acknowledged")
+    def get_queryset(self) -> QuerySet[SessionClaim]:
+        return claims_of(actor=self.actor, owner=self.named())
 
 
 class SessionGroups(SessionsView):
