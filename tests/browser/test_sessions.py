@@ -245,6 +245,7 @@ def test_a_group_that_shares_shows_its_position_and_its_events_in_flight(desk: D
     flight = page.get_by_role("table", name="Events in flight of the session")
     expect(flight.get_by_role("row")).to_have_count(3)
     expect(flight.get_by_role("row").nth(1).get_by_role("cell").nth(2)).to_have_text("1")
+    visit(desk, "sessions", "Sessions")
     groups = page.get_by_role("table", name="Session groups").get_by_role("row").nth(1)
     expect(groups).to_contain_text("one member by customer")
     expect(groups.get_by_role("cell").nth(5)).to_have_text("3")
