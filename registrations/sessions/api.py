@@ -119,7 +119,7 @@ class Sessions(SessionsView):
             services.delete_session(actor=self.actor, session=session)
 
 
-class OfSession(SessionsView):
+class SessionItems(SessionsView):
     """What a consumer session has."""
 
     unknown: Any = UnknownSession
@@ -135,7 +135,7 @@ class OfSession(SessionsView):
         return found
 
 
-class OfSessionGroup(OfSession):
+class SessionGroupItems(SessionItems):
     """What a session group has whose members share; of another one a list is empty."""
 
     unknown = UnknownSessionGroup
@@ -143,7 +143,7 @@ class OfSessionGroup(OfSession):
     owners = SessionGroup.objects.all()
 
 
-class SessionPositions(OfSession):
+class SessionPositions(SessionItems):
     """The positions of a consumer session, by stream."""
 
     queryset = SessionCursor.objects.all()
@@ -155,7 +155,7 @@ class SessionPositions(OfSession):
         return positions_of(actor=self.actor, owner=self.named())
 
 
-class SessionGroupPositions(OfSessionGroup):
+class SessionGroupPositions(SessionGroupItems):
     """The positions of a session group whose members share, by stream."""
 
     queryset = SessionCursor.objects.all()
@@ -167,7 +167,7 @@ class SessionGroupPositions(OfSessionGroup):
         return positions_of(actor=self.actor, owner=self.named())
 
 
-class SessionClaims(OfSession):
+class SessionClaims(SessionItems):
     """The events that a session was handed out and has not acknowledged."""
 
     queryset = SessionClaim.objects.all()
@@ -178,7 +178,7 @@ class SessionClaims(OfSession):
         return claims_of(actor=self.actor, owner=self.named())
 
 
-class SessionGroupClaims(OfSessionGroup):
+class SessionGroupClaims(SessionGroupItems):
     """The events that the members of a session group share and have not acknowledged."""
 
     queryset = SessionClaim.objects.all()
