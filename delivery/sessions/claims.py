@@ -48,7 +48,7 @@ class Holder(NamedTuple):
 
 
 class ClaimTerms(NamedTuple):
-    """How many events to hand out, in which streams, for how long, and how often each at most (None:
+    """How many events to hand out, in which streams, for how long, and how often each may be (None:
     without end).
     """
 

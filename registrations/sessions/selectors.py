@@ -75,7 +75,7 @@ SESSIONS = CLIENTS_SESSIONS.select_related("group").annotate(
     group_name=F("group__name"),
     registrations=_registrations("session"),
     lag=_if(_RELIABLE, _lag("session")),
-    claims=_claims("holder"),
+    in_flight=_claims("holder"),
 )
 SESSION_GROUPS = SessionGroup.objects.annotate(
     client_name=F("client__name"),
@@ -92,7 +92,7 @@ SESSION_GROUPS = SessionGroup.objects.annotate(
         0,
     ),
     lag=_if(_SHARES, _lag(*_OF_GROUP)),
-    claims=_if(_SHARES, _claims(*_OF_GROUP)),
+    in_flight=_if(_SHARES, _claims(*_OF_GROUP)),
     registrations=_registrations("session_group"),
 )
 

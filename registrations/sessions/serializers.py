@@ -36,8 +36,8 @@ _SHARE_BY = (
 )
 _WINDOW = "Events that may be delivered and not acknowledged."
 _ATTEMPTS = (
-    "How often an event is handed out; if it is not acknowledged after the last time, it is skipped."
-    " Null: without end."
+    "How often an event is handed out; if it is not acknowledged then, it is skipped. Null: without"
+    " end."
 )
 
 
@@ -187,6 +187,7 @@ class SessionGroupSerializer(ChangedSerializer, AnswerSerializer):
         " not. Null: each member has positions of its own.",
     )
     claims = serializers.IntegerField(
+        source="in_flight",
         allow_null=True,
         help_text="With `one`: events that its members were handed out and have not acknowledged.",
     )
@@ -227,7 +228,8 @@ class SessionSerializer(ChangedSerializer, AnswerSerializer):
         " unless it is a consumer session whose delivery is `reliable`.",
     )
     claims = serializers.IntegerField(
-        help_text="Events that it was handed out and has not acknowledged, also those of its group."
+        source="in_flight",
+        help_text="Events that it was handed out and has not acknowledged, also those of its group.",
     )
     registrations = serializers.IntegerField(
         help_text="Number of its live registrations, without those of its group."
