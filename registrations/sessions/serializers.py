@@ -204,6 +204,7 @@ class SessionGroupSerializer(ChangedSerializer, AnswerSerializer):
 
 class SessionSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
+    kind = OneOfField(choices=Kind.of_clients(), help_text="What the session is for.")
     group = serializers.CharField(source="group_name", allow_null=True)
     supplies = SuppliedTypeSerializer(many=True)
     suspended = serializers.BooleanField(help_text=_SUSPENDED)
@@ -229,7 +230,7 @@ class SessionSerializer(ChangedSerializer, AnswerSerializer):
     )
     claims = serializers.IntegerField(
         source="in_flight",
-        help_text="Events that it was handed out and has not acknowledged, also those of its group.",
+        help_text="Events that it was handed out and has not acknowledged, also of its group.",
     )
     registrations = serializers.IntegerField(
         help_text="Number of its live registrations, without those of its group."
