@@ -14,7 +14,7 @@ from tests.benchmarks.world import World
 STREAM = "sessions.pull"
 PART = 50  # of the events that a replay reads
 MAX = 100  # events of a pull, and of a page: the default of both
-PULL_MIN, SHARED_MIN = 0.2, 0.2  # of long polls
+PULL_MIN, SHARED_MIN = 0.25, 0.15  # of long polls
 
 
 class _Side(NamedTuple):
