@@ -32,6 +32,7 @@ CASES: dict[str, tuple[float | None, float | None]] = {
     "callbacks_1": (None, None),
     "sessions_idle": (1.0, None),
     "away_few": (2.0, None),
+    "pull_shared": (0.15, None),
     "archive_read": (None, None),
     "spark_index_open": (1, None),
 }
