@@ -29,6 +29,7 @@ from delivery.sessions.attachments import (
     detach,
     find_session,
     hold,
+    name_in_path,
     positions,
     required,
     save,

@@ -35,9 +35,7 @@ class SessionEventsHandler:
             principal.session.require("listen")
         parse_query(scope["query_string"], _PARAMETERS)
         accepted(scope["headers"], (SSE,))
-        name = await self._sessions.delivery.name_in_path(
-            principal, utf8_path(call.parameters[0])
-        )
+        name = await self._sessions.delivery.name_in_path(principal, utf8_path(call.parameters[0]))
         peer = call.incoming.peer
         with await self._monitor.admit(principal):
             await services.catch_up.handshake(principal.queue_owner)

@@ -13,7 +13,8 @@ async def store_changes(connection: Connection, holder: Holder, request: PullIn)
     """Acknowledge and extend events in one transaction, which commits before it returns. Raises
     SessionReplaced, and StreamOfNoRegistration with the place in the request.
     """
-    streams = [one.stream for one in (*request.acknowledgements, *request.visibility)]
+    streams = [one.stream for one in request.acknowledgements]
+    streams += [one.stream for one in request.visibility]
     async with claims.changing(connection, holder):
         ids = await claims.stream_ids(connection, holder.session_id, streams)
         return await claims.change(

@@ -89,9 +89,7 @@ class PullHandler:
             raise UnsupportedMediaType("A pull is sent as application/json.")
         body = await read_body(call.incoming, head.content_length)
         request = parse_pull(body)
-        name = await self._sources.delivery.name_in_path(
-            principal, utf8_path(call.parameters[0])
-        )
+        name = await self._sources.delivery.name_in_path(principal, utf8_path(call.parameters[0]))
         peer = call.incoming.peer
         with await self._monitor.admit(principal):
             async with self._sources.pulling(principal, name) as pulling:

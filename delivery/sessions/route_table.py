@@ -40,11 +40,11 @@ SESSION_ROUTES: tuple[Route, ...] = (
         path="/v1/sessions/{session}/acknowledgements",
         summary="Acknowledge events of a session",
         description=(
-            "Of a consumer session of the own client, named by its name or its id, and served by a connection of any"
-            " process, or by none. All or nothing; answers after the commit, with the session's"
-            " positions. Acknowledging an event again has no effect. Acknowledgements of a"
-            " best-effort session have none either. A member of a group that shares acknowledges"
-            " what it has claimed."
+            "Of a consumer session of the own client, served by a connection of any process, or by"
+            " none. `session` is its name or its id. All or nothing; answers after the commit, with"
+            " the session's positions. Acknowledging an event again has no effect. Acknowledgements"
+            " of a best-effort session have none either. A member of a group that shares"
+            " acknowledges what it has claimed."
         ),
         body={JSON: AcknowledgementsIn},
         responses={"200": ResponseSpec("Stored.", {JSON: AcknowledgedJson})},

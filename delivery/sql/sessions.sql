@@ -2,8 +2,8 @@
 -- one connection to a session; everything that a connection writes has its attachment as condition.
 
 -- name: name
--- The name of a session of a client.
-SELECT name FROM sessions WHERE id = %(session_id)s AND client_id = %(client_id)s AND deleted_at IS NULL
+-- The name of a session of a client; that of a group is none of its sessions.
+SELECT name FROM sessions WHERE id = %(session_id)s AND client_id = %(client_id)s AND kind <> 'group' AND deleted_at IS NULL
 
 -- name: find
 -- A session by name. The settings of its group apply instead of its own.

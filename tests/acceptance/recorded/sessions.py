@@ -48,4 +48,13 @@ CALLS = [
     Call("admin", f"DELETE {_GROUPS}/<sessiongroup>"),
     Call("admin", f"POST {_GROUPS}", {"name": "spare"}, keep={"<spare>": "id"}),
     *(Call("admin", f"DELETE {_GROUPS}/<spare>") for _ in range(2)),
+    Call(
+        *("admin", "POST /v1/registrations", {"streams": ["orders"], "session": "reader"}),
+        keep={"<ofreader>": "id"},
+    ),
+    *sends(
+        *("admin", f"POST {_SESSIONS}/<session>/acknowledgements"),
+        {"streams": [{"stream": "orders", "sequence": 0}]},
+    ),
+    Call("admin", "DELETE /v1/registrations/<ofreader>"),
 ]

@@ -37,9 +37,7 @@ def group(case: str, outcome: str, at: str, /, *, key: str = "admin", **fields: 
 def acknowledge(case: str, outcome: str, at: str, /, body: Any, **more: Any) -> Bad:
     name = more.pop("name", "session")
     path = f"{SESSIONS}/{name}/acknowledgements"
-    return bad(
-        case, f"POST {SESSION}/acknowledgements", path, outcome, at, body=body, **more
-    )
+    return bad(case, f"POST {SESSION}/acknowledgements", path, outcome, at, body=body, **more)
 
 
 def register(case: str, outcome: str, at: str, /, **fields: Any) -> Bad:
