@@ -1,4 +1,6 @@
-"""Stores what a pull acknowledges and extends: all of it, or nothing. SQL module."""
+"""What a pull acknowledges and extends: finds the streams that it names, and stores the changes.
+SQL module.
+"""
 
 from collections.abc import Mapping
 
@@ -8,35 +10,38 @@ from delivery.sessions.errors import StreamOfNoRegistration
 from delivery.sessions.pull_request import PullIn
 from eventhub.postgresql.connections import Connection
 
+StreamIds = Mapping[str, int]  # by name
+NO_STREAMS: StreamIds = {}
 
-async def store_changes(connection: Connection, holder: Holder, request: PullIn) -> ChangedClaims:
+
+async def find_streams(connection: Connection, session_id: int, request: PullIn) -> StreamIds:
+    """Return the streams that a request names. Raises StreamOfNoRegistration with the place."""
+    places = request.places
+    if not places:
+        return NO_STREAMS
+    found = await claims.stream_ids(connection, session_id, [*places])
+    for stream, place in places.items():
+        if stream not in found:
+            raise StreamOfNoRegistration(field=f"{place}.stream", stream=stream)
+    return found
+
+
+async def store_changes(
+    connection: Connection, holder: Holder, request: PullIn, streams: StreamIds
+) -> ChangedClaims:
     """Acknowledge and extend events in one transaction, which commits before it returns. Raises
-    SessionReplaced, and StreamOfNoRegistration with the place in the request.
+    SessionReplaced.
     """
-    streams = [one.stream for one in request.acknowledgements]
-    streams += [one.stream for one in request.visibility]
     async with claims.changing(connection, holder):
-        ids = await claims.stream_ids(connection, holder.session_id, streams)
         return await claims.change(
             connection,
             holder,
             [
-                AcknowledgedClaims(
-                    _id(ids, one.stream, f"acknowledgements.{at}"), one.sequence, one.sequences
-                )
-                for at, one in enumerate(request.acknowledgements)
+                AcknowledgedClaims(streams[one.stream], one.sequence, one.sequences)
+                for one in request.acknowledgements
             ],
             [
-                ExtendedClaims(
-                    _id(ids, one.stream, f"visibility.{at}"), one.sequences, one.visibility_s
-                )
-                for at, one in enumerate(request.visibility)
+                ExtendedClaims(streams[one.stream], one.sequences, one.visibility_s)
+                for one in request.visibility
             ],
         )
-
-
-def _id(ids: Mapping[str, int], stream: str, place: str) -> int:
-    """Return the id of a stream. Raises StreamOfNoRegistration."""
-    if stream not in ids:
-        raise StreamOfNoRegistration(field=f"{place}.stream", stream=stream)
-    return ids[stream]

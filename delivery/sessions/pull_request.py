@@ -54,6 +54,16 @@ class PullIn(Struct, forbid_unknown_fields=True, rename={"events_max": "max"}):
         """Whether it acknowledges or extends something."""
         return bool(self.acknowledgements or self.visibility)
 
+    @property
+    def places(self) -> dict[str, str]:
+        """The first place of each stream that it names."""
+        found: dict[str, str] = {}
+        for at, acknowledged in enumerate(self.acknowledgements):
+            found.setdefault(acknowledged.stream, f"acknowledgements.{at}")
+        for at, extended in enumerate(self.visibility):
+            found.setdefault(extended.stream, f"visibility.{at}")
+        return found
+
 
 _decoder = msgspec.json.Decoder(PullIn)
 

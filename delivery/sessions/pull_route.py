@@ -92,7 +92,7 @@ class PullHandler:
         name = await self._sources.delivery.name_in_path(principal, utf8_path(call.parameters[0]))
         peer = call.incoming.peer
         with await self._monitor.admit(principal):
-            async with self._sources.pulling(principal, name) as pulling:
+            async with self._sources.pulling(principal, name, request) as pulling:
                 metrics.PULLS.inc()
                 changed = await self._store(pulling, request)
                 events: list[PulledEvent] = []
@@ -105,8 +105,9 @@ class PullHandler:
         """Acknowledge and extend what the request says."""
         if not request.changes:
             return ChangedClaims()
+        holder = pulling.holder
         async with reading(self._sources.services.pool) as connection:
-            changed = await store_changes(connection, pulling.holder, request)
+            changed = await store_changes(connection, holder, request, pulling.streams)
         pulling.source.waker.set()
         return changed
 

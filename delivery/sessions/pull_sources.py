@@ -17,6 +17,8 @@ from delivery.sessions import claims
 from delivery.sessions.claims import Holder
 from delivery.sessions.delivery import SessionDelivery, required_consumer
 from delivery.sessions.errors import SessionNotReliable
+from delivery.sessions.pull_changes import NO_STREAMS, StreamIds, find_streams
+from delivery.sessions.pull_request import PullIn
 from delivery.sessions.pull_source import PullServices, PullSource
 from delivery.sessions.pulled_events import PulledQueue
 from eventhub.access.grants import Grant
@@ -41,6 +43,7 @@ class Pulling(NamedTuple):
 
     source: PullSource
     holder: Holder
+    streams: StreamIds = NO_STREAMS  # that the request names
 
 
 class PullSources:
@@ -53,14 +56,16 @@ class PullSources:
         self._opening: WeakValueDictionary[_SourceKey, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def pulling(self, principal: Principal, name: str) -> AsyncIterator[Pulling]:
+    async def pulling(
+        self, principal: Principal, name: str, request: PullIn
+    ) -> AsyncIterator[Pulling]:
         """Have pulls serve the client's session of that name, and use its source in the block. A
         connection that served the session ends it.
 
         Raises UnknownSession, WrongSessionKind, SessionDisconnected, SessionNotReliable,
-        Overloaded, LimitReached, DatabaseUnavailable.
+        StreamOfNoRegistration, Overloaded, LimitReached, DatabaseUnavailable.
         """
-        pulling = await self._pulling(principal, name)
+        pulling = await self._pulling(principal, name, request)
         pulling.source.users += 1
         try:
             yield pulling
@@ -102,8 +107,8 @@ class PullSources:
             source.users = 0
             await self._forget(source)
 
-    async def _pulling(self, principal: Principal, name: str) -> Pulling:
-        """Attach pulls to a session, and return its source."""
+    async def _pulling(self, principal: Principal, name: str, request: PullIn) -> Pulling:
+        """Attach pulls to a session, unless the request is refused, and return its source."""
         async with reading(self.services.pool) as connection:
             found = await claims.find_pulled(connection, principal.client_id, name)
             if found is None:
@@ -111,6 +116,7 @@ class PullSources:
             settings = required_consumer(found.settings, name)
             if not settings.reliable:
                 raise SessionNotReliable(field="session")
+            streams = await find_streams(connection, found.queue_id or settings.id, request)
             attachment = found.attachment
             if not found.pulled:
                 attachment = await claims.attach_pulls(connection, settings.id, uuid4())
@@ -119,7 +125,8 @@ class PullSources:
         if attachment is None:
             raise UnknownSession(field="session")
         self.delivery.replace(settings.id, attachment)
-        return await self._open(principal, found, attachment)
+        pulling = await self._open(principal, found, attachment)
+        return pulling._replace(streams=streams)
 
     async def _open(
         self, principal: Principal, found: claims.PulledSettings, attachment: UUID

@@ -41,7 +41,7 @@ class SharedMember:
         self.session = session
         self.window: int | None = None  # of this connection, instead of the group's
         self._sources = sources
-        self._source, self._holder = pulling
+        self._source, self._holder = pulling.source, pulling.holder
         self._pulling = pulling
         self._ready: deque[PulledEvent] = deque()
         self._acks: list[_Ack] = []
