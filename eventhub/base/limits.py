@@ -963,3 +963,59 @@ MIGRATE_LOCK_MS_MAX = 100  # for a table's lock, while others wait behind it
 MIGRATE_IDLE_S_MAX = 30
 MIGRATE_PAUSE_S = (0.1, 1.0)  # between two attempts to get it
 MIGRATE_S_MAX = 300.0  # of attempts
+
+# --- patterns over several events ---
+PATTERN_CHARS_MAX = FILTER_CHARS_MAX  # of its text
+PATTERN_ELEMENTS_MAX = 32  # each is a filter that the group evaluates for every event
+PATTERN_DEPTH_MAX = 64  # parts within parts; a row of elements with an action each
+PATTERN_ACTIONS_MAX = 32  # one for each element
+PATTERN_ATTRIBUTES_MAX = 64  # of an event that a pattern creates
+PATTERN_WITHIN_S_DEFAULT = 24 * 3600  # that a match may span: incidents rarely take longer
+PATTERN_WITHIN_S_MAX = 30 * 24 * 3600  # what is waited for longer belongs into keyed state
+PATTERN_LAST_DEFAULT = 100  # events that a match may span
+PATTERN_LAST_MAX = 10_000  # some 3 MB of one partition
+# partitions of one pattern at a time; beyond it those without an event for longest are discarded
+PATTERN_KEYS_MAX = 10_000
+PATTERN_BYTES_MAX = 8 * 1024 * 1024  # of one pattern's state in memory: 800 bytes for each key
+PATTERN_GROUP_BYTES_MAX = 128 * 1024 * 1024  # of all patterns of a group; a state is saved whole
+PATTERN_STEPS_MAX = 20_000  # of the search for one event and pattern: about 20 ms
+
+# --- temporal patterns ---
+TEMPORAL_MEMORY_DEFAULT = 1_000  # most recent events of the stream that a pattern remembers ...
+TEMPORAL_MEMORY_MAX = 10_000  # ... at most: a join without an equality looks at all that match
+TEMPORAL_EVENTS_MAX = 8  # of one pattern: each is one more join for every event
+TEMPORAL_VARIABLES_MAX = 64  # of one pattern; people read it
+TEMPORAL_ARGUMENTS_MAX = 16  # of one comparison; that all differ is a test of each two of them
+TEMPORAL_TESTS_MAX = 256  # comparisons of two values in one pattern
+TEMPORAL_VALUE_CHARS_MAX = 1_024  # of a text that a variable is bound to; longer ones do not match
+# of one pattern; some 0.2 kB each. More, and the pattern forgets the older half of its events
+TEMPORAL_PARTIAL_MATCHES_MAX = 10_000
+# of all patterns on the same streams, some 100 MB. More, and those with the most forget
+TEMPORAL_PARTIAL_MATCHES_SUM_MAX = 500_000
+TEMPORAL_JOINS_PER_EVENT_MAX = 20_000  # examined for one pattern: 20 ms; more, likewise
+TEMPORAL_MATCHES_PER_EVENT_MAX = 1_000  # of one pattern; only the most recent are reported
+# remembered for all patterns on the same streams; some 0.6 kB each. More, and the largest forget
+TEMPORAL_ENTRIES_MAX = 200_000
+TEMPORAL_SHOWN_MAX = 100  # partial matches of one pattern in an answer
+
+# --- agents ---
+PROGRAM_CHARS_MAX = 16_384  # of its text; compiled in some 10 ms
+PROGRAM_PARTS_MAX = 2_000  # words and constants of its text
+PROGRAM_DEPTH_MAX = 64  # nested forms; the compiler calls itself for each
+AGENT_STEPS_MAX = 20_000  # of one run: some 10 ms, in which no other agent runs
+AGENT_CHARS_PER_STEP = 64  # of texts that a function reads or copies, for one step more
+AGENT_RUN_S_MAX = 0.5  # of one run, if the machine is much slower than that
+AGENT_CLOCK_STEPS = 1_000  # between two looks at the clock
+AGENT_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all values that one run creates, though they may end
+AGENT_CALL_DEPTH_MAX = 1_000  # functions that wait for another; a frame has some 0.2 kB
+AGENT_TEXT_CHARS_MAX = 65_536  # of one text; an event's attributes have no longer one
+AGENT_LIST_ITEMS_MAX = 10_000  # of one list or object
+AGENT_VALUE_DEPTH_MAX = 32  # lists and objects in each other, as in JSON; recursion is safe then
+AGENT_OUTPUTS_MAX = 16  # notifications and announced events of one run
+AGENT_NOTIFIED_EVENTS_MAX = 100  # in one notification
+AGENT_STATE_BYTES_MAX = 16 * 1024  # of what one agent remembers; saved with each checkpoint
+AGENT_STATE_KEYS_MAX = 64  # names in it; people read it
+AGENT_FAILURES_MAX = 10  # failed runs in a row, then the agent is suspended
+AGENT_RECENT_MAX = 1_000  # most recent events that an agent examines
+# of the recent events of all agents on the same streams; saved with each checkpoint
+AGENT_RECENT_BYTES_MAX = 4 * 1024 * 1024

@@ -44,6 +44,11 @@ def parse_predicate(text: str) -> Node:
     return _node(read(text))
 
 
+def parse_predicate_form(item: Item) -> Node:
+    """Parse a form that is part of another text. Raises FilterSyntax with its position."""
+    return _node(item)
+
+
 def path_of(name: str, position: TextPosition) -> Path:
     """Parse a path as all languages write it: `a.b`, `@type`, `env.trace`.
 

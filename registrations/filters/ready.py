@@ -25,7 +25,6 @@ from registrations.filters.ast import (
     Exists,
     Node,
     Not,
-    OfType,
     Operand,
     Or,
     Path,
@@ -36,16 +35,9 @@ from registrations.filters.ast import (
 from registrations.filters.bounds import bounded
 from registrations.filters.errors import FilterSyntax, FilterTooLarge
 from registrations.filters.predicate import path_of, type_pattern
-from registrations.filters.printed import type_text
 from registrations.filters.ready_grammar import CLOSES, GRAMMAR, position_of, unfinished, unfit
+from registrations.filters.ready_printed import HEADER, OMG_ONLY, expression_text, types_text
 from registrations.filters.sexpr import end_of, number_in, syntax_error
-
-_HEADER = "header."
-_OMG_ONLY = frozenset(("_length", "_d", "_type_id", "_repos_id"))
-_TYPE_WORD = re.compile(r"[\w.*-]+(?:::[\w.*-]+)?")
-_PATH_WORD = re.compile(r"(?!env\.|header\.)[^\W\d]\w*(?:\.\w+)*")
-# precedence of the operators, the lowest first
-_ANY, _ALL, _TEST, _SUM, _TERM, _FACTOR, _ATOM = range(7)
 
 
 class SimpleExpression(NamedTuple):
@@ -82,12 +74,11 @@ def print_ready(simple: SimpleExpression) -> str:
     types, expression = simple.node, None
     if isinstance(types, And) and len(types.items) == 2:
         types, expression = types.items
-    several = types.items if isinstance(types, Or) else (types,)
-    text = ", ".join(map(_type, several))
+    text = types_text(types)
     if simple.variable:
         text = f"{simple.variable}: {text}"
     if expression is not None:
-        text = f"{text} | {_text(expression, _ANY)}"
+        text = f"{text} | {expression_text(expression)}"
     text = f"{{{text}}}"
     try:
         if parse_ready(text) == simple:
@@ -121,7 +112,7 @@ def _read(text: str, state: InteractiveParser) -> SimpleExpression:
 
 
 @v_args(inline=True)
-class _Tree(Transformer[Token, Any]):
+class ReadyTree(Transformer[Token, Any]):
     """The builder of the tree, called while the text is parsed. A component or TRUE is a value
     until it is used as a condition.
     """
@@ -134,29 +125,29 @@ class _Tree(Transformer[Token, Any]):
 
     def types(self, *names: Token) -> Node:
         found = tuple(
-            type_pattern(_quoted(name) if name.type == "TEXT" else str(name), position_of(name))
+            type_pattern(unquoted(name) if name.type == "TEXT" else str(name), position_of(name))
             for name in names
         )
         return found[0] if len(found) == 1 else Or(found, found[0].position)
 
     def expression(self, item: Node | Operand) -> Node:
-        return _truth(item)
+        return truth_of(item)
 
     def any(self, *items: Any) -> Node:
-        return Or(tuple(map(_truth, items[::2])), position_of(items[1]))
+        return Or(tuple(map(truth_of, items[::2])), position_of(items[1]))
 
     def all(self, *items: Any) -> Node:
-        return And(tuple(map(_truth, items[::2])), position_of(items[1]))
+        return And(tuple(map(truth_of, items[::2])), position_of(items[1]))
 
     def negation(self, word: Token, item: Node | Operand) -> Node:
-        return Not(_truth(item), position_of(word))
+        return Not(truth_of(item), position_of(word))
 
     def compare(self, left: Node | Operand, sign: Token, right: Node | Operand) -> Node:
         op = cast(Comparison, "=" if sign == "==" else str(sign))
-        return Compare(op, _value(left), _value(right), position_of(sign))
+        return Compare(op, operand_of(left), operand_of(right), position_of(sign))
 
     def member(self, value: Node | Operand, word: Token, path: Path) -> Node:
-        return Compare("=", path, _value(value), position_of(word))
+        return Compare("=", path, operand_of(value), position_of(word))
 
     def substring(self, text: Node | Operand, sign: Token, path: Node | Operand) -> Node:
         if not isinstance(text, Const) or not isinstance(text.value, str):
@@ -170,10 +161,11 @@ class _Tree(Transformer[Token, Any]):
         return Text("substring", path, text.value, position_of(sign))
 
     def arithmetic(self, left: Node | Operand, sign: Token, right: Node | Operand) -> Operand:
-        return Arithmetic(cast(Any, str(sign)), _value(left), _value(right), position_of(sign))
+        op = cast(Any, str(sign))
+        return Arithmetic(op, operand_of(left), operand_of(right), position_of(sign))
 
     def minus(self, sign: Token, item: Node | Operand) -> Operand:
-        return Arithmetic("-", Const(0, position_of(sign)), _value(item), position_of(sign))
+        return Arithmetic("-", Const(0, position_of(sign)), operand_of(item), position_of(sign))
 
     def negative(self, sign: Token, number: Token) -> Operand:
         return Const(number_in(f"-{number}", position_of(sign)), position_of(sign))
@@ -182,7 +174,7 @@ class _Tree(Transformer[Token, Any]):
         return Const(number_in(str(number), position_of(number)), position_of(number))
 
     def text(self, text: Token) -> Operand:
-        return Const(_quoted(text), position_of(text))
+        return Const(unquoted(text), position_of(text))
 
     def truth(self, word: Token) -> Operand:
         return Const(word == "TRUE", position_of(word))
@@ -191,34 +183,43 @@ class _Tree(Transformer[Token, Any]):
         return Exists(path, position_of(word))
 
     def path(self, token: Token) -> Path:
-        position = position_of(token)
-        name = token[1:].removeprefix(".")
-        if name.startswith("'"):
-            return Path(_quoted(name), position=position)
-        if not _OMG_ONLY.isdisjoint(name.split(".")):
-            raise syntax_error(
-                f"OMG's {token} is not supported; quote the name of a component: $'{name}'.",
-                position,
-            )
-        if not name.startswith(_HEADER):
-            return path_of(name, position)
-        try:
-            return path_of("@" + name.removeprefix(_HEADER), position)
-        except FilterSyntax as error:
-            raise syntax_error(error.message.replace("@", f"${_HEADER}"), position) from error
+        return component(token[1:].removeprefix("."), str(token), position_of(token))
+
+
+def component(name: str, written: str, position: TextPosition) -> Path:
+    """Return the path of a component, `Priority`, `'disk usage'` or `header.type`; `written` is its
+    full text, for errors. Raises FilterSyntax.
+    """
+    if name.startswith("'"):
+        return Path(unquoted(name), position=position)
+    if not OMG_ONLY.isdisjoint(name.split(".")):
+        quoted = f"{written.removesuffix(name)}'{name}'"
+        raise syntax_error(
+            f"OMG's {written} is not supported; quote the name of a component: {quoted}.", position
+        )
+    if not name.startswith(HEADER):
+        return path_of(name, position)
+    try:
+        return path_of("@" + name.removeprefix(HEADER), position)
+    except FilterSyntax as error:
+        prefix = written.removesuffix(name)
+        message = error.message.replace("@", f"{prefix}{HEADER}")
+        raise syntax_error(message, position) from error
 
 
 @cache
 def _grammar() -> Lark:
     """Return the parser, which takes 80 ms to build: most processes never parse such a filter."""
-    return Lark(GRAMMAR, parser="lalr", transformer=_Tree())
+    return Lark(GRAMMAR, parser="lalr", transformer=ReadyTree())
 
 
-def _quoted(text: str) -> str:
+def unquoted(text: str) -> str:
+    """Return the text in single quotes."""
     return re.sub(r"\\(.)", r"\1", text[1:-1])
 
 
-def _truth(item: Node | Operand) -> Node:
+def truth_of(item: Node | Operand) -> Node:
+    """Return a condition as a filter; a component is compared with TRUE. Raises FilterSyntax."""
     if isinstance(item, Path):
         return Compare("=", item, Const(True, item.position), item.position)
     if isinstance(item, Const) and isinstance(item.value, bool):
@@ -230,75 +231,11 @@ def _truth(item: Node | Operand) -> Node:
     return item
 
 
-def _value(item: Node | Operand) -> Operand:
+def operand_of(item: Node | Operand) -> Operand:
+    """Return a value. Raises FilterSyntax for a condition."""
     if isinstance(item, Path | Const | Arithmetic):
         return item
     message = "Expected a value; a comparison has none."
     if isinstance(item, Not):
         message = "`not` applies to the next word only; write not ($Priority > 5)."
     raise syntax_error(message, item.position or TextPosition(1, 1))
-
-
-def _text(part: Node | Operand, least: int) -> str:
-    """Print a part, in parentheses if its precedence is too low."""
-    text, strength = _said(part)
-    return text if strength >= least else f"({text})"
-
-
-def _said(part: Node | Operand) -> tuple[str, int]:  # noqa: C901 - one case for each
-    match part:
-        case Or(items):
-            return " or ".join(_text(item, _ALL) for item in items), _ANY
-        case And(items):
-            return " and ".join(_text(item, _TEST) for item in items), _ALL
-        case Not(item):
-            return f"not {_text(item, _FACTOR)}", _FACTOR
-        case Truth(value):
-            return str(value).upper(), _ATOM
-        case Exists(path):
-            return f"exist {_path(path)}", _ATOM
-        case Text("substring", path, text):
-            return f"{_in_quotes(text)} ~ {_path(path)}", _TEST
-        case Compare("=", Path() as path, Const(True)):
-            return _path(path), _ATOM
-        case Compare(op, left, right):
-            sign = "==" if op == "=" else op
-            return f"{_text(left, _SUM)} {sign} {_text(right, _SUM)}", _TEST
-        case Arithmetic("-", Const(0, kind="integer"), Path() | Arithmetic() as right):
-            return f"-{_text(right, _ATOM)}", _FACTOR
-        case Arithmetic(op, left, right):
-            strength = _SUM if op in "+-" else _TERM
-            return f"{_text(left, strength)} {op} {_text(right, strength + 1)}", strength
-        case Path():
-            return _path(part), _ATOM
-        case Const(value) if value is not None:
-            return _constant(value), _FACTOR
-    raise ValueError(f"READY cannot express {part}")
-
-
-def _path(path: Path) -> str:
-    if path.space != "attributes":
-        return f"${'env.' if path.space == 'environment' else _HEADER}{path.name}"
-    plain = _PATH_WORD.fullmatch(path.name) and _OMG_ONLY.isdisjoint(path.name.split("."))
-    return f"${path.name if plain else _in_quotes(path.name)}"
-
-
-def _constant(value: str | int | float) -> str:
-    if isinstance(value, bool):
-        return str(value).upper()
-    return _in_quotes(value) if isinstance(value, str) else repr(value)
-
-
-def _type(node: Node) -> str:
-    if isinstance(node, OfType):
-        text = type_text(node)
-        short = text.removeprefix("*::")
-        if node.type is not None and "::" not in short:
-            text = short
-        return text if _TYPE_WORD.fullmatch(text) else _in_quotes(text)
-    raise ValueError(f"A READY filter begins with a type, not with {node}")
-
-
-def _in_quotes(text: str) -> str:
-    escaped = re.sub(r"(['\\\\])", r"\\\1", text)
-    return f"'{escaped}'"

@@ -13,27 +13,31 @@ from registrations.filters.ast import TextPosition
 from registrations.filters.errors import FilterSyntax
 from registrations.filters.sexpr import syntax_error
 
+# What an expression reads is a `value`: a path here, also a variable in compound patterns.
 # Types are words in one half of a filter, components and constants in the other: the lexer matches
 # only the tokens that may come next.
-GRAMMAR = r"""
+_START = r"""
 ?start: _BRACE simple _CLOSE_BRACE | simple
 simple: [VARIABLE _COLON] types [_BAR expression]
+?value: path
+"""
+RULES = r"""
 types: (TYPE | TEXT) (_COMMA (TYPE | TEXT))*
 expression: any
 ?any: all (OR all)*
 ?all: test (AND test)*
 ?test: sum
     | sum (EQUALITY | ORDER) sum -> compare
-    | sum IN path -> member
+    | sum IN value -> member
     | sum TILDE sum -> substring
 ?sum: term | sum (PLUS | MINUS) term -> arithmetic
 ?term: factor | term (STAR | SLASH) factor -> arithmetic
 ?factor: atom
     | NOT factor -> negation
     | MINUS NUMBER -> negative
-    | MINUS (path | group) -> minus
-?atom: path | group | NUMBER -> number | TEXT -> text | (TRUE | FALSE) -> truth
-    | EXIST path -> exist
+    | MINUS (value | group) -> minus
+?atom: value | group | NUMBER -> number | TEXT -> text | (TRUE | FALSE) -> truth
+    | EXIST value -> exist
 ?group: _OPEN any _CLOSE
 path: PATH
 
@@ -65,6 +69,7 @@ _COMMA: ","
 _BAR: "|"
 %ignore /\s+/
 """
+GRAMMAR = _START + RULES
 CLOSES = {"_OPEN": "_CLOSE", "_BRACE": "_CLOSE_BRACE"}
 _HELP = (  # by the text where parsing fails
     (r"=(?!=)", "Equality is written ==."),

@@ -22,6 +22,8 @@ _TOKENS = re.compile(
       | (?P<unreadable>\S))""",
     re.VERBOSE,
 )
+# a comment, or what a semicolon does not begin one in
+_COMMENT = re.compile(r"""("(?:[^"\\\x00-\x1f]|\\.)*"|`(?:[^`\\\x00-\x1f]|\\.)*`)|;[^\n]*""")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?P<fraction>\.[0-9]+)?(?P<exponent>[eE][+-]?[0-9]+)?")
 _CONSTANTS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
@@ -58,25 +60,52 @@ def syntax_error(message: str, position: TextPosition) -> FilterSyntax:
     return FilterSyntax(message, line=position.line, column=position.column)
 
 
-def end_of(text: str) -> TextPosition:
-    """Return the position of the first character beyond the maximum length of a filter."""
-    most = limits.FILTER_CHARS_MAX
+class FormBounds(NamedTuple):
+    """The maximum size of a text: its characters, its words and constants, its nested forms."""
+
+    chars_max: int = limits.FILTER_CHARS_MAX
+    parts_max: int = limits.FILTER_PARTS_MAX
+    depth_max: int = limits.FILTER_DEPTH_MAX
+
+
+_OF_FILTERS = FormBounds()
+
+
+def end_of(text: str, most: int = limits.FILTER_CHARS_MAX) -> TextPosition:
+    """Return the position of the first character beyond the maximum length of a text."""
     return TextPosition(text.count("\n", 0, most) + 1, most - text.rfind("\n", 0, most))
 
 
 def read(text: str) -> Item:
-    """Read the only form, word or constant of a text.
+    """Read the only form, word or constant of a filter.
 
     Raises FilterSyntax with its position, FilterTooLarge.
     """
-    if len(text) > limits.FILTER_CHARS_MAX:
-        raise FilterTooLarge(position=end_of(text), chars_max=limits.FILTER_CHARS_MAX)
+    items = _read(text, _OF_FILTERS, several=False)
+    if not items:
+        raise syntax_error("The filter is empty.", TextPosition(1, 1))
+    return items[0]
+
+
+def read_forms(text: str, bounds: FormBounds) -> tuple[Item, ...]:
+    """Read all forms of a text, in which `;` begins a comment up to the end of the line.
+
+    Raises FilterSyntax with its position, FilterTooLarge.
+    """
+    if len(text) <= bounds.chars_max:
+        text = _COMMENT.sub(lambda found: found[1] or " " * len(found[0]), text)
+    return _read(text, bounds, several=True)
+
+
+def _read(text: str, bounds: FormBounds, *, several: bool) -> tuple[Item, ...]:
+    if len(text) > bounds.chars_max:
+        raise FilterTooLarge(position=end_of(text, bounds.chars_max), chars_max=bounds.chars_max)
     outer: list[tuple[TextPosition, list[Item]]] = []
     items: list[Item] = []
-    for found, position in _tokens(text):
+    for found, position in _tokens(text, bounds):
         if found.lastgroup == "open":
-            if len(outer) == limits.FILTER_DEPTH_MAX:
-                raise FilterTooLarge(position=position, depth_max=limits.FILTER_DEPTH_MAX)
+            if len(outer) == bounds.depth_max:
+                raise FilterTooLarge(position=position, depth_max=bounds.depth_max)
             outer.append((position, items))
             items = []
         elif found.lastgroup == "close":
@@ -87,13 +116,11 @@ def read(text: str) -> Item:
             items = before
         else:
             items.append(_item(found, position))
-        if not outer and len(items) > 1:
+        if not several and not outer and len(items) > 1:
             raise _second(*items)
     if outer:
         raise syntax_error("This parenthesis is not closed.", outer[-1][0])
-    if not items:
-        raise syntax_error("The filter is empty.", TextPosition(1, 1))
-    return items[0]
+    return tuple(items)
 
 
 def _second(first: Item, second: Item) -> FilterSyntax:
@@ -105,7 +132,7 @@ def _second(first: Item, second: Item) -> FilterSyntax:
     return syntax_error("A filter of several words begins with a parenthesis.", first.position)
 
 
-def _tokens(text: str) -> "list[tuple[re.Match[str], TextPosition]]":
+def _tokens(text: str, bounds: FormBounds) -> "list[tuple[re.Match[str], TextPosition]]":
     found: list[tuple[re.Match[str], TextPosition]] = []
     line, begin = 1, 0
     for token in _TOKENS.finditer(text):
@@ -118,9 +145,8 @@ def _tokens(text: str) -> "list[tuple[re.Match[str], TextPosition]]":
             raise syntax_error(_unreadable(token[0][-1]), position)
         found.append((token, position))
     words = [position for token, position in found if token.lastgroup not in ("open", "close")]
-    if len(words) > limits.FILTER_PARTS_MAX:
-        position = words[limits.FILTER_PARTS_MAX]
-        raise FilterTooLarge(position=position, parts_max=limits.FILTER_PARTS_MAX)
+    if len(words) > bounds.parts_max:
+        raise FilterTooLarge(position=words[bounds.parts_max], parts_max=bounds.parts_max)
     return found
 
 

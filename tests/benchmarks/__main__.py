@@ -26,6 +26,7 @@ from tests.benchmarks import (
     match_plot,
     million,
     neighbours,
+    patterns,
     pull,
     push,
     replay,
@@ -49,6 +50,7 @@ BENCHMARKS: dict[str, Callable[[World, Pace], list[Case]]] = {
     "replay": replay.cases,
     "cursors": cursors.cases,
     "match": match.cases,
+    "patterns": patterns.cases,
     "churn": churn.cases,
     "million": million.cases,
     "hostile": hostile.cases,
@@ -74,7 +76,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="which; all if none is given")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as JSON")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw `cursors` or `match`")
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw `cursors`, `match` or `patterns`"
+    )
     parser.add_argument("--only", metavar="CASE", action="append", help="only such cases")
     parser.add_argument("--seconds", type=float, help=f"of one reading ({standard.seconds})")
     parser.add_argument("--repeat", type=int, help=f"readings of each side ({standard.repeat})")
@@ -132,6 +136,10 @@ def run(options: argparse.Namespace) -> None:
     costs = [result for result in results if result.case.name.startswith("match_cost_")]
     if options.plot is not None and costs and not drawn:
         options.plot.write_text(match_plot.plot(costs, pace.matched[-1]))
+    costs = [result for result in results if result.case.name.startswith("pattern_cost_")]
+    if options.plot is not None and costs and not drawn:
+        title = match_plot.PATTERNS_TITLE
+        options.plot.write_text(match_plot.plot(costs, pace.patterns[-1], title))
     if failures:
         sys.exit("\n".join(failures))
 

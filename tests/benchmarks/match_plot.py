@@ -8,18 +8,19 @@ from math import ceil, floor, log10
 from tests.benchmarks.shape import Result
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 360, 60, 40, 130, 40
-COLOURS = {"compiled": "#0b6e99", "numpy": "#b35900", "python": "#4d7c0f"}
+COLOURS = ("#0b6e99", "#b35900", "#4d7c0f", "#7c3aed")
 TITLE = "One event, JSON in and numbers out: µs of CPU time, by registrations"
+PATTERNS_TITLE = "One event: µs of CPU time, by patterns over several events"
 Point = tuple[int, float]
 
 
-def plot(results: Sequence[Result], most: int) -> str:
-    """Draw a line for each engine."""
-    lines = {r.case.name.removeprefix("match_cost_"): _points(r, most) for r in results}
+def plot(results: Sequence[Result], most: int, title: str = TITLE) -> str:
+    """Draw a line for each case, named by what follows `cost_` in its name."""
+    lines = {r.case.name.partition("cost_")[2]: _points(r, most) for r in results}
     counts = [count for count, _ in next(iter(lines.values()))]
     values = [value for points in lines.values() for _, value in points]
     low, high = floor(log10(min(values))), ceil(log10(max(values)))
-    shapes = [_text(WIDTH / 2, 20, TITLE)]
+    shapes = [_text(WIDTH / 2, 20, title)]
     for at, count in enumerate(counts):
         shapes.append(_text(_x(at, len(counts)), HEIGHT - 15, f"{count:,}"))
     for power in range(low, high + 1):
@@ -27,9 +28,9 @@ def plot(results: Sequence[Result], most: int) -> str:
         shapes.append(_text(LEFT - 25, y + 4, f"{10.0**power:,g}"))
         ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"'
         shapes.append(f'<line {ends} stroke="#ccc"/>')
-    for name, points in lines.items():
-        shapes += _line(name, [(_x(at, len(points)), _y(v, low, high)) for at, (_, v) in
-                               enumerate(points)], points[-1][1])  # fmt: skip
+    for colour, (name, points) in zip(COLOURS, lines.items(), strict=False):
+        places = [(_x(at, len(points)), _y(v, low, high)) for at, (_, v) in enumerate(points)]
+        shapes += _line(f"{name} {points[-1][1]:,.3g}", places, colour)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"'
         ' font-family="sans-serif" font-size="12" text-anchor="middle">\n'
@@ -39,14 +40,13 @@ def plot(results: Sequence[Result], most: int) -> str:
     )
 
 
-def _line(name: str, places: list[tuple[float, float]], last: float) -> list[str]:
-    colour = COLOURS[name]
+def _line(label: str, places: list[tuple[float, float]], colour: str) -> list[str]:
     drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     x, y = places[-1]
     return [
         f'<polyline points="{drawn}" fill="none" stroke="{colour}" stroke-width="2"/>',
         *(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in places),
-        _text(x + 70, y + 4, f"{name} {last:,.3g}", colour),
+        _text(x + 70, y + 4, label, colour),
     ]
 
 

@@ -25,6 +25,7 @@ class Pace(NamedTuple):
     streams: tuple[int, ...] = (10_000, 100_000, 1_000_000, 10_000_000)  # events in each
     # registrations in the indexes whose cost is drawn
     matched: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+    patterns: tuple[int, ...] = (100, 1_000, 10_000, 100_000)  # whose cost is drawn
     spark_registrations: int = 1_000_000  # in the index that Spark builds
     searched: int = 1_000_000  # events that a back-test looks at ...
     audited: int = 1_000_000  # ... and an audit
@@ -44,6 +45,7 @@ QUICK = Pace(
     replayed=2_000,
     streams=(10, 2_000),
     matched=(10, 1_000),
+    patterns=(10, 100),
     spark_registrations=1_000,
     searched=2_000,
     audited=2_000,
