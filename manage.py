@@ -31,6 +31,11 @@ def main() -> None:
             require_database()
     except CommandError as error:
         sys.exit(f"manage.py {sys.argv[1]}: {error}")
+    if sys.argv[1:2] == ["up"]:  # which starts the processes that need the apps
+        from eventhub.management.commands.up import Command
+
+        Command().run_from_argv(sys.argv)
+        return
     if sys.argv[1:2] and sys.argv[1] in USE_TABLES and "--help" not in sys.argv:
         refuse_other_schema()
     execute_from_command_line(sys.argv)

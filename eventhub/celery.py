@@ -45,7 +45,7 @@ from registrations.match_index.builds.task import IndexBuilder
 from registrations.purge import VersionPurge
 from sparkjobs.runs.task import RunPerformer, request_scheduled_run
 
-app = Celery("eventhub", broker=broker_url(require_env().redis_url), task_cls=HubTask)
+app = Celery("eventhub", task_cls=HubTask)
 app.conf.update(
     accept_content=["json"],
     task_serializer="json",
@@ -70,6 +70,14 @@ app.conf.update(
     beat_max_loop_interval=limits.HEALTH_HEARTBEAT_INTERVAL_S,
     beat_scheduler="eventhub.worker.beat:SteadyScheduler",
 )
+
+
+def configure() -> None:
+    """Set what depends on the environment."""
+    app.conf.broker_url = broker_url(require_env().redis_url)
+
+
+configure()
 _archiving = ArchiveProcess()
 _indexing = IndexBuilder(SystemClock())
 _purging = VersionPurge(SystemClock())

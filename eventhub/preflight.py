@@ -7,6 +7,8 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import psycopg
@@ -15,7 +17,8 @@ from eventhub.base import limits
 from eventhub.base.env import Env, move_file_into_environment, refuse, require_env, unknown_names
 from eventhub.base.logs import get_logger
 from eventhub.postgresql import schema
-from eventhub.postgresql.schema import OtherSchema
+from eventhub.postgresql.migration_forms import MigrationForm
+from eventhub.postgresql.schema import MigrationName, OtherSchema
 from registrations.endpoints.addresses import parse_allowed
 
 log = get_logger(__name__)
@@ -70,13 +73,21 @@ def require_schema(url: str, *, complete: bool = True) -> None:
     """Check the database's tables. Raises OtherSchema, and psycopg.OperationalError if the database
     is unavailable. Without `complete` an empty database is accepted.
     """
-    ours = schema.migrations()
+    ours = own_migrations()
     require = schema.require_complete if complete else schema.require_same
     with psycopg.connect(url, connect_timeout=limits.CONNECT_TIMEOUT_S) as connection:
         cursor = connection.cursor()
         found = schema.read(cursor, ours)
         schema.require_hub_tables(cursor, found)
         require(found, ours)
+
+
+@cache
+def own_migrations() -> Mapping[MigrationName, MigrationForm]:
+    """Return the migrations of the version that is loaded: the files may be of another one, by
+    which the hub's processes are about to be replaced.
+    """
+    return schema.migrations()
 
 
 def _check(url: str) -> bool:

@@ -6,19 +6,17 @@ some hundredths.
 
 import os
 import secrets
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from pathlib import Path
 from typing import LiteralString
 
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-MANAGE = Path(__file__).resolve().parents[1] / "manage.py"
+from tests.forked import manage
+
 _kept = ExitStack()  # the template
 # sessions that wait for a lock in this database; pg_locks has those of all databases
 WAITING: LiteralString = (
@@ -67,8 +65,7 @@ def migrate(url: str, *words: str) -> None:
     """Run `manage.py migrate WORDS` on a database."""
     env = {**os.environ, "DATABASE_URL": url, "DATABASE_DIRECT_URL": url}
     quietly = ("--no-input", "--skip-checks", "-v", "0")  # checks load every route
-    command = [sys.executable, str(MANAGE), "migrate", *words, *quietly]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    done = manage(env, "migrate", *words, *quietly)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

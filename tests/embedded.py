@@ -26,6 +26,7 @@ from eventhub.base import limits
 from eventhub.supervisor.embedded import embedded
 from tests import java
 from tests.databases import drop_template
+from tests.forked import end_server
 
 PREFIX = "eventhub-tests-"
 # The files of the servers are in memory where there is this much for each test process: a database
@@ -52,6 +53,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     early_config.add_cleanup(stack.close)
     if not _only_hands_out(early_config):
         os.environ.update(stack.enter_context(servers()))
+        stack.callback(end_server)
         stack.callback(drop_template)
     return (yield)
 

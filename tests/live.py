@@ -10,7 +10,6 @@ import json
 import os
 import secrets
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +21,8 @@ import psycopg
 from eventhub_client.remote import HubClient
 
 from tests.databases import copied_once, migrated_template, new_database
-from tests.live_processes import MANAGE, LiveProcess, Processes
+from tests.forked import manage
+from tests.live_processes import LiveProcess, Processes
 
 CALL_TIMEOUT_S = 60.0
 ANNOUNCED_TIMEOUT_S = 60.0
@@ -308,5 +308,4 @@ def _manage(env: dict[str, str], *words: str) -> str:
 
 
 def _run_manage(env: dict[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, MANAGE, *words]
-    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    return manage(env, *words)

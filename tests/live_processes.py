@@ -12,8 +12,8 @@ from eventhub.base import limits
 from eventhub.base.guarded_process import Command, GuardedProcess, current_identity
 from eventhub.base.guardian import descendants
 from eventhub.supervisor.hub import celery_worker
+from tests.forked import HOME, counting, fork_server
 
-HOME = Path(__file__).resolve().parents[1]
 MANAGE = str(HOME / "manage.py")
 END_TIMEOUT_S = 60.0
 READY_TIMEOUT_S = 3.0
@@ -24,8 +24,18 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # it is 
 class LiveProcess:
     """One process of the hub; `argv` follows the interpreter's name."""
 
-    def __init__(self, name: str, argv: tuple[str, ...], env: dict[str, str], log: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        argv: tuple[str, ...],
+        env: dict[str, str],
+        log: Path,
+        *,
+        forked: bool = True,
+    ) -> None:
+        """Take what it runs; when it is `forked`, its memory says nothing: it shares that."""
         self.name = name
+        self._forked = forked
         self._argv = argv
         self._env = env
         self._log = log
@@ -48,8 +58,14 @@ class LiveProcess:
     def start(self) -> None:
         with self._log.open("ab") as log:
             grace_s = limits.GRACEFUL_S_MAX + 2.0
-            command = Command(self.name, (sys.executable, *self._argv), self._env, grace_s=grace_s)
-            self._run = GuardedProcess(command, current_identity(), output=log)
+            argv = (sys.executable, *self._argv)
+            command = Command(self.name, argv, counting(self._env), grace_s=grace_s)
+            self._run = GuardedProcess(
+                command,
+                current_identity(),
+                output=log,
+                server=fork_server() if self._forked else None,
+            )
 
     def log(self) -> str:
         """Return the log of all processes that share the file."""

@@ -111,6 +111,11 @@ def _read_file(path: str) -> Mapping[str, object]:
         raise BadSettings(f"{path}: not TOML: {error}") from error
 
 
+def forget_file() -> None:
+    """Read the file again when it is next needed: a forked process starts."""
+    _read_file.cache_clear()
+
+
 def move_file_into_environment() -> None:
     """Replace the file by variables, so that the processes that this one starts use the settings
     read now, even if the file changes or their user may not read it.

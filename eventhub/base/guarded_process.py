@@ -9,10 +9,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from eventhub.base import guardian
+from eventhub.base.fork_server import Request
+from eventhub.base.forking import ForkedGuardian, ForkServer
 
 GUARDIAN = Path(guardian.__file__).resolve()
 
@@ -50,6 +53,8 @@ class Command(NamedTuple):
 class GuardedProcess:
     """One run of a command. Its process tree ends when this process ends, for any reason."""
 
+    process: "subprocess.Popen[bytes] | ForkedGuardian"  # the guardian
+
     def __init__(
         self,
         command: Command,
@@ -57,7 +62,11 @@ class GuardedProcess:
         *,
         keep_fds: tuple[int, ...] = (),
         output: IO[Any] | int = subprocess.PIPE,
+        server: ForkServer | None = None,
     ) -> None:
+        """Start it; with `server` it is forked, if that has what the command loads. Raises OSError;
+        ServerEnded if the server has ended.
+        """
         options = {
             "name": command.name,
             "kind": identity.kind,
@@ -71,8 +80,13 @@ class GuardedProcess:
             "pass_fds": command.fds,
         }
         self.command = command
+        argv = [sys.executable, "-I", "-S", str(GUARDIAN), json.dumps(options), *command.argv]
+        if server is not None and server.fits(command.argv, command.env):
+            request = Request(options, list(command.argv), dict(command.env), argv)
+            self.process = _forked(server, request, output)
+            return
         self.process = subprocess.Popen(  # noqa: S603 - our own script
-            [sys.executable, "-I", "-S", str(GUARDIAN), json.dumps(options), *command.argv],
+            argv,
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -121,3 +135,25 @@ class GuardedProcess:
                 pipe.write(byte)
         except OSError:
             return  # the guardian has already ended
+
+
+def _forked(server: ForkServer, request: Request, output: IO[Any] | int) -> ForkedGuardian:
+    with ExitStack() as opened:
+        reading = None
+        if output == subprocess.PIPE:
+            reading, writing = os.pipe()
+            opened.callback(os.close, writing)
+        elif output == subprocess.DEVNULL:
+            writing = os.open(os.devnull, os.O_WRONLY)
+            opened.callback(os.close, writing)
+        else:
+            writing = output if isinstance(output, int) else output.fileno()
+        try:
+            process = server.fork(request, writing, writing)
+        except BaseException:
+            if reading is not None:
+                os.close(reading)
+            raise
+        if reading is not None:
+            process.stdout = open(reading, "rb", 0)  # noqa: SIM115, PTH123 - as Popen's
+        return process

@@ -89,6 +89,19 @@ def step_down(options: dict[str, Any]) -> None:
         os.setresuid(options["uid"], options["uid"], options["uid"])
 
 
+def enter_command(guardian: int, orphan_signal: int) -> None:
+    """Prepare the child of a guardian for its command: it dies with the guardian, has a process
+    group of its own, and no input.
+    """
+    _check(_libc.prctl(PR_SET_PDEATHSIG, orphan_signal, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
+    if os.getppid() != guardian:
+        os._exit(CANNOT_RUN)
+    os.setpgid(0, 0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+
 def run_command(command: list[str], orphan_signal: int) -> int:
     """Start the command as a child that dies with this process, and return its id."""
     guardian = os.getpid()
@@ -96,12 +109,7 @@ def run_command(command: list[str], orphan_signal: int) -> int:
     if pid:
         return pid
     try:
-        _check(_libc.prctl(PR_SET_PDEATHSIG, orphan_signal, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
-        if os.getppid() != guardian:
-            os._exit(CANNOT_RUN)
-        os.setpgid(0, 0)
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
+        enter_command(guardian, orphan_signal)
         os.execvp(command[0], command)  # noqa: S606 - the supervisor's own command
     except OSError as error:
         os.write(2, f"cannot run {command[0]}: {error}\n".encode())

@@ -335,3 +335,15 @@ class _ProcessesCollector(multiprocess.MultiProcessCollector):
 def _counts(file: Path) -> bool:
     gauge = re.fullmatch(r"gauge_live[a-z]*_([0-9]+)\.db", file.name)
     return gauge is None or Path("/proc", gauge[1]).exists()
+
+
+def remove_files() -> None:
+    """Remove the files of this process, which counts nothing."""
+    if folder := os.environ.get(FOLDER):
+        for file in Path(folder).glob(f"*_{os.getpid()}.db"):
+            file.unlink()
+
+
+def open_files() -> None:
+    """Open the files of a forked process, so that it has all metrics before it counts."""
+    APPENDED._value.get()

@@ -5,6 +5,7 @@
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import urllib.error
@@ -17,6 +18,7 @@ from typing import NamedTuple
 
 from eventhub.base import limits
 from eventhub.base.env import move_file_into_environment, read_env
+from eventhub.base.forking import ForkServer
 from eventhub.base.guarded_process import Command, Identity
 from eventhub.supervisor import banner, datafolder, demo_receivers, leftovers, port, users
 from eventhub.supervisor.ballast import Ballast
@@ -46,6 +48,9 @@ class UpOptions(NamedTuple):
     restarts_max: int | None = None  # of one process in a row; None: without end
     start_s_max: float | None = None  # until each process is ready; None: without end
     manage: Path = HOME / "manage.py"  # runs boot, web, forward and demo
+    preload: str = (
+        "eventhub.preload"  # the module that they are forked with; "": each loads its own
+    )
 
 
 class Servers(NamedTuple):
@@ -245,12 +250,18 @@ def _run(
             lambda: ballast.external_cause() if ballast else None,
         ),
     )
+    if options.preload:
+        supervisor.fork_from(partial(_fork_server, options.preload, env, locked.identity))
     url = port.local_url(hub)
     given = {name: value for name, value in env.items() if os.environ.get(name) != value}
     ready = banner.text(url, locked.folder, given, demo=options.demo, loopback=loopback)
     with _ballast_maintained(ballast):
         supervisor.run(lambda: output.show(ready))
     return 0
+
+
+def _fork_server(module: str, env: dict[str, str], identity: Identity) -> ForkServer:
+    return ForkServer(module, env, identity._asdict(), subprocess.PIPE)
 
 
 def _with_ballast(specs: Iterable[ProcessSpec], ballast: Ballast | None) -> Iterator[ProcessSpec]:

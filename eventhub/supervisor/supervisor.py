@@ -8,7 +8,6 @@ made in one thread, on events from one queue; other threads only wait for a proc
 output.
 """
 
-import contextlib
 import errno
 import os
 import queue
@@ -20,14 +19,16 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from eventhub.base import guardian, limits
+from eventhub.base.forking import ForkServer
 from eventhub.base.guarded_process import Command, GuardedProcess, Identity
+from eventhub.supervisor import orphans
+from eventhub.supervisor.forks import Forks, ServerExit
 from eventhub.supervisor.output import Output
 from eventhub.supervisor.restarts import ExternalCause, decide
 
 TICK_S = 0.05  # between two checks while a process starts or is due
 IDLE_S = 60.0
 KILL_GRACE_S = 1.0  # for a guardian to kill its tree
-ORPHANS_REPORT_S = 10.0  # between reports of processes that outlive SIGKILL
 HURRY_SIGNALS = 2  # to the hub, after which remaining processes are killed
 OFTEN = 3  # restarts in a row that are worth a message
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -114,10 +115,15 @@ class Supervisor:
         self._output = output
         self._keep_fds = keep_fds
         self._retry_limits = retry_limits
-        self._events: queue.SimpleQueue[_Exit | int] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[_Exit | ServerExit | int] = queue.SimpleQueue()
+        self._forks = Forks(None, output, self._events.put)
         self._stop_signals = 0
         self._replacing: list[_Supervised] = []  # the first is being replaced
         self._complete = False  # all were ready once; afterwards none is too slow
+
+    def fork_from(self, start: Callable[[], ForkServer]) -> None:
+        """Fork Python commands from a server that `start` starts, instead of executing them."""
+        self._forks = Forks(start, self._output, self._events.put)
 
     def run(self, on_ready: Callable[[], None]) -> None:
         """Start all processes, call `on_ready`, and return after a stop signal, when all have
@@ -148,8 +154,15 @@ class Supervisor:
     # --- starting ---
 
     def _start_all(self) -> None:
+        self._forks.renew()
         for stage in sorted({run.spec.stage for run in self._runs}):
             runs = [run for run in self._runs if run.spec.stage == stage]
+            while self._forks.is_loading() and any(
+                self._forks.may_fork(run.spec.command) for run in runs
+            ):
+                if self._stop_signals:
+                    return
+                self._step()
             for run in runs:
                 self._try_start(run)
             while not all(run.ready for run in runs):
@@ -173,7 +186,7 @@ class Supervisor:
         run.ready = False
         run.started_at = time.monotonic()
         run.slow_at = run.started_at + run.spec.slow_after_s
-        process = GuardedProcess(run.spec.command, self._identity, keep_fds=self._keep_fds)
+        process = self._forks.start(run.spec.command, self._identity, self._keep_fds)
         try:
             if process.process.stdout is not None:
                 self._output.pump(run.name, process.process.stdout)
@@ -190,8 +203,10 @@ class Supervisor:
 
     def _step(self) -> None:
         """Wait for one event, or for a tick; then do what is due."""
-        busy = self._replacing or any(
-            run.due_at or (run.process and not run.ready) for run in self._runs
+        busy = (
+            self._replacing
+            or self._forks.is_loading()
+            or any(run.due_at or (run.process and not run.ready) for run in self._runs)
         )
         try:
             event = self._events.get(timeout=TICK_S if busy else IDLE_S)
@@ -201,6 +216,8 @@ class Supervisor:
             return
         if isinstance(event, _Exit):
             self._on_exit(event)
+        elif isinstance(event, ServerExit):
+            self._forks.on_exit(event)
         elif event == REPLACE:
             self._replace_all()
         for run in self._runs:
@@ -221,10 +238,13 @@ class Supervisor:
         )  # first those that are down
         for run in self._replacing:
             run.must_be_replaced = True
+        self._forks.renew()
         self._output.say("replacing " + ", ".join(run.name for run in self._replacing))
 
     def _replace_next(self) -> None:
         """Replace the next process when the last one is ready, so that one is down at a time."""
+        if self._forks.is_loading():
+            return
         while (
             self._replacing and not self._replacing[0].must_be_replaced and self._replacing[0].ready
         ):
@@ -309,25 +329,13 @@ class Supervisor:
         run.ready = False
 
     def _clear_orphans(self, command: Command) -> None:
-        """End the orphans of a killed guardian, which this process inherited, before its command is
-        restarted. Returns when none is left.
-        """
         known = {run.process.pid for run in self._runs if run.process is not None}
-        now = time.monotonic()
-        until, report_at = now + command.grace_s, now + command.grace_s + ORPHANS_REPORT_S
-        number: int = command.stop_signal
-        while orphans := _children(known):
-            guardian.signal_all(orphans, number)
-            now = time.monotonic()
-            patient = now < until and self._stop_signals < HURRY_SIGNALS
-            number = 0 if patient else signal.SIGKILL
-            if now >= report_at:
-                report_at = now + ORPHANS_REPORT_S
-                self._output.say(f"{command.name} was killed and does not end: process {orphans}")
-            for pid in orphans:
-                with contextlib.suppress(ChildProcessError):  # a grandchild: its parent reaps it
-                    os.waitpid(pid, os.WNOHANG)
-            time.sleep(TICK_S)
+        orphans.clear(
+            command,
+            known | self._forks.pids,
+            lambda: self._stop_signals >= HURRY_SIGNALS,
+            self._output.say,
+        )
 
     # --- stopping ---
 
@@ -353,6 +361,7 @@ class Supervisor:
         for run in self._runs:
             if run.process is not None and _collect(run.process) < 0:
                 self._clear_orphans(run.spec.command)
+        self._forks.end()
         self._output.drain()
         if any(run.process is not None for run in self._runs):
             self._output.say("stopped")
@@ -386,10 +395,3 @@ def _collect(process: GuardedProcess) -> int:
     except subprocess.TimeoutExpired:
         process.process.kill()
         return process.wait()
-
-
-def _children(known: set[int]) -> list[int]:
-    """Return the processes inherited from a killed guardian, and all below them."""
-    everyone = guardian.descendants(os.getpid())
-    guarded = {pid for root in known for pid in (root, *guardian.descendants(root))}
-    return [pid for pid in everyone if pid not in guarded]

@@ -162,7 +162,9 @@ class Hub:
         return settled(self.url, stream_id)
 
     def _process(self, name: str, argv: tuple[str, ...], folder: Path) -> LiveProcess:
-        return LiveProcess(f"{self.name}-{name}", argv, self.env, folder / f"{name}.log")
+        return LiveProcess(
+            f"{self.name}-{name}", argv, self.env, folder / f"{name}.log", forked=False
+        )
 
     def _until(self, word: str, process: LiveProcess) -> None:
         until = time.monotonic() + START_S

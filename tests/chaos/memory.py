@@ -1,12 +1,14 @@
 """Measures the private memory of every process of a hub, and how fast it grows."""
 
-import json
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 import psutil
+
+from eventhub.base.forking import SERVER
+from tests.integration.up_process import guarded_name
 
 MIB = 1024 * 1024
 BARS = "▁▂▃▄▅▆▇█"
@@ -45,12 +47,14 @@ class Watch:
         self.looks_s.append(at_s)
         self.last_total = 0
         self._look(self._supervisor, "supervisor", at_s)
-        for guardian in self._supervisor.children():
-            with suppress(psutil.Error, ValueError, KeyError, IndexError):  # it is just starting
-                part = json.loads(guardian.cmdline()[4])["name"]
-                self._look(guardian, f"guardian of {part}", at_s)
-                for process in guardian.children(recursive=True):
-                    self._look(process, part, at_s)
+        for process in self._supervisor.children(recursive=True):
+            with suppress(psutil.Error):  # it is just starting, or ends
+                if str(SERVER) in process.cmdline():
+                    self._look(process, "fork server", at_s)
+                elif part := guarded_name(process):
+                    self._look(process, f"guardian of {part}", at_s)
+                    for below in process.children(recursive=True):
+                        self._look(below, part, at_s)
 
     def _look(self, process: psutil.Process, part: str, at_s: float) -> None:
         with suppress(psutil.Error):

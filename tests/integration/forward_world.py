@@ -35,8 +35,8 @@ from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.types.registry import TypeRegistry
 from registrations.feed import Feed
 from tests.databases import migrated_database
+from tests.forked import HOME, counting, fork_server
 
-HOME = Path(__file__).resolve().parents[2]
 POLL_S = 0.02
 TIMEOUT_S = 60.0
 _names = (f"stream-{number}" for number in itertools.count(1))
@@ -269,8 +269,10 @@ class ForwardProcess:
         }
         argv = (sys.executable, str(HOME / "manage.py"), "forward")
         with log.open("ab") as output:
-            command = Command("forward", argv, env, grace_s=5.0)
-            self._run = GuardedProcess(command, current_identity(), output=output)
+            command = Command("forward", argv, counting(env), grace_s=5.0)
+            self._run = GuardedProcess(
+                command, current_identity(), output=output, server=fork_server()
+            )
 
     @property
     def pid(self) -> int:

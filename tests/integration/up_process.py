@@ -16,6 +16,7 @@ import psutil
 import psycopg
 
 from eventhub.supervisor.postgres import Postgres
+from tests import forked
 
 HOME = Path(__file__).resolve().parents[2]
 STAND_IN = Path(__file__).with_name("up_stand_in.py")
@@ -27,10 +28,7 @@ EMBEDDED_VARIABLES = ("DATABASE_URL", "DATABASE_DIRECT_URL", "REDIS_URL", "EVENT
 def manage(*words: str, **given: str) -> str:
     """Run `manage.py WORDS` and return its output."""
     inherited = {k: v for k, v in os.environ.items() if k not in EMBEDDED_VARIABLES}
-    command = [sys.executable, str(HOME / "manage.py"), *words]
-    done = subprocess.run(
-        command, env={**inherited, **given}, capture_output=True, text=True, check=False
-    )
+    done = forked.manage({**inherited, **given}, *words)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -124,9 +122,8 @@ class Hub:
             return str(answer.read().decode())
 
     def guardian(self, name: str) -> psutil.Process:
-        for child in psutil.Process(self.process.pid).children():
-            arguments = child.cmdline()
-            if len(arguments) > 4 and json.loads(arguments[4])["name"] == name:
+        for child in psutil.Process(self.process.pid).children(recursive=True):
+            if guarded_name(child) == name:
                 return child
         raise AssertionError(f"no guardian of {name}")
 
@@ -146,6 +143,17 @@ class Hub:
 
     def leftovers(self) -> list[str]:
         return processes_of(self.data)
+
+
+def guarded_name(process: psutil.Process) -> str | None:
+    """Return the name of what a guardian guards, None for another process."""
+    try:
+        arguments = process.cmdline()
+    except psutil.Error:
+        return None  # it has ended, or is ending
+    if len(arguments) < 5 or not arguments[3].endswith("guardian.py"):
+        return None
+    return str(json.loads(arguments[4])["name"])
 
 
 def processes_of(data: Path) -> list[str]:

@@ -61,6 +61,7 @@ def main() -> None:
             workers=0,
             restarts_max=given.restarts,
             manage=Path(__file__).resolve(),
+            preload=os.environ.get("STAND_IN_PRELOAD", ""),
         )
         sys.exit(run(options))
     if given.command == "web":

@@ -8,8 +8,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from eventhub.base.env import read_env
+from eventhub.base.env import read_env, refuse
 from eventhub.supervisor.hub import UpOptions, run
+from registrations.endpoints.addresses import parse_allowed
 
 PORT_MAX = 65_535
 
@@ -53,6 +54,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            parse_allowed(read_env().callback_allow)
+        except ValueError as error:
+            refuse(str(error))
         given = {name: options[name] for name in UpOptions._fields if name in options}
         sys.exit(run(UpOptions(**given)))
 

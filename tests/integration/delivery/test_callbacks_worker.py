@@ -22,9 +22,10 @@ from celery import Celery
 from psycopg.conninfo import make_conninfo
 
 from eventhub.base import limits
-from eventhub.supervisor.hub import HOME, celery_worker
+from eventhub.supervisor.hub import celery_worker
 from eventhub.supervisor.programs import redis_server
 from tests.busy import stretched
+from tests.forked import Started
 from tests.integration.callbacks_world import (
     OK,
     SECRET_KEY,
@@ -79,9 +80,7 @@ class Broker:
 
 
 @contextmanager
-def worker(
-    world: CallbacksWorld, redis_url: str, log: Path, **more: str
-) -> Iterator["subprocess.Popen[bytes]"]:
+def worker(world: CallbacksWorld, redis_url: str, log: Path, **more: str) -> Iterator[Started]:
     env = {
         **os.environ,
         "DATABASE_URL": world.url,
@@ -92,10 +91,7 @@ def worker(
         **more,
     }
     with log.open("ab") as output:
-        process = subprocess.Popen(
-            [sys.executable, *celery_worker(f"{log.stem}@%h")],
-            cwd=HOME, env=env, stdout=output, stderr=output,
-        )  # fmt: skip
+        process = Started([sys.executable, *celery_worker(f"{log.stem}@%h")], env, output)
     try:
         yield process
     finally:
@@ -269,7 +265,7 @@ def delivered(world: CallbacksWorld, endpoint: int, count: int) -> bool:
 
 
 async def what_a_stopped_one_did_not_finish_is_given_back(
-    world: CallbacksWorld, process: "subprocess.Popen[bytes]"
+    world: CallbacksWorld, process: Started
 ) -> None:
     async def never(_: Posted) -> bytes:
         await asyncio.sleep(60)

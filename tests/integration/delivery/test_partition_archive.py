@@ -6,8 +6,6 @@ import asyncio
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -25,7 +23,7 @@ from eventhub.base import limits
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.errors import ArchiveDamaged
 from eventhub.postgresql.connections import Connection, connect
-from tests.databases import MANAGE
+from tests.forked import manage
 from tests.integration.archive_world import crashing
 from tests.integration.forward_world import World, world_database
 from tests.integration.retention_world import next_group
@@ -252,8 +250,7 @@ def archive(world: World, place: Path, action: str) -> str:
     """Return the output of `manage.py archive ACTION`."""
     env = {**os.environ, "DATABASE_URL": world.url, "EVENTHUB_ARCHIVE_URL": str(place)}
     env.pop("DATABASE_DIRECT_URL", None)
-    command = [sys.executable, str(MANAGE), "archive", action]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=TIMEOUT_S)
+    done = manage(env, "archive", action)
     return done.stdout + done.stderr
 
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from eventhub.eventlog.archive import catalog, manifest
 from eventhub.eventlog.archive.catalog import SegmentFilter
 from eventhub.eventlog.archive.folder import ArchiveFolder
 from eventhub.eventlog.archive.verify import verify
-from eventhub.supervisor.hub import HOME
+from tests import forked
 from tests.databases import migrated_database
 from tests.integration.archive_world import archive, archived, archived_stream, files, fill
 from tests.integration.eventlog_world import execute, log_database
@@ -141,13 +140,7 @@ def test_a_damaged_segment_still_in_the_database_is_archived_again(
 def manage(url: str, place: str | Path, *words: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "DATABASE_URL": url, "EVENTHUB_ARCHIVE_URL": str(place)}
     env.pop("DATABASE_DIRECT_URL", None)
-    return subprocess.run(
-        [sys.executable, str(HOME / "manage.py"), "archive", *words],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return forked.manage(env, "archive", *words)
 
 
 def test_the_command_archives_verifies_and_prints_the_status(

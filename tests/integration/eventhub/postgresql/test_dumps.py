@@ -10,7 +10,7 @@ import pytest
 from eventhub.supervisor import dump
 from eventhub.supervisor.dump import DumpFailed
 from tests.databases import migrated_database, new_database
-from tests.unit.eventhub.supervisor.test_commands import manage
+from tests.forked import manage_given as manage
 
 
 def execute(url: str, statement: str) -> list[tuple[object, ...]]:

@@ -14,9 +14,9 @@ from psycopg.conninfo import make_conninfo
 from eventhub.base import limits
 from eventhub.postgresql import schema
 from tests.databases import migrated_database, new_database
+from tests.forked import manage_given as manage
 from tests.integration.eventhub.postgresql.test_models import described
 from tests.integration.eventhub.postgresql.test_schema import environment
-from tests.unit.eventhub.supervisor.test_commands import manage
 
 # kill -9 where a migration's statements were carried out and it is to be recorded
 KILLED = """

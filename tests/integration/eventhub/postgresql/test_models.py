@@ -26,7 +26,7 @@ from eventhub.postgresql.tables import TableStorage, create_table
 from registrations.endpoints import statements as statements_of_endpoints
 from tests.chaos.outages import clock
 from tests.databases import migrated_database, new_database
-from tests.unit.eventhub.supervisor.test_commands import manage
+from tests.forked import manage_given as manage
 
 FOLDERS = ("eventhub", "registrations", "delivery", "sparkjobs")
 LABELS = (

@@ -19,8 +19,8 @@ from eventhub.postgresql.migration_forms import MigrationForm as Form
 from eventhub.postgresql.schema import MigrationName, OtherSchema
 from eventhub.postgresql.schema import SchemaState as State
 from tests.databases import migrate, migrated_database, new_database
+from tests.forked import manage_given as manage
 from tests.integration.up_process import Hub
-from tests.unit.eventhub.supervisor.test_commands import manage
 
 OTHER = "were created by another version of the hub (delivery.0001_initial"
 CELERY = ("-m", "celery", "-q", "-A", "eventhub", "worker")

@@ -16,10 +16,10 @@ from psycopg.conninfo import conninfo_to_dict
 
 from eventhub.supervisor.embedded import embedded
 from tests.databases import WAITING, migrated_database, new_database
+from tests.forked import manage_given
 from tests.integration.eventhub.postgresql.test_models import described
 from tests.integration.up_process import EMBEDDED_VARIABLES, EXPORT, HOME, Hub, manage
 from tests.live import Answer, call
-from tests.unit.eventhub.supervisor import test_commands
 
 DUMP = Path(__file__).with_name("before_0_1.sql.gz")
 PARTS = ("--web", "1", "--forwarders", "1", "--workers", "1")
@@ -90,7 +90,7 @@ def load(url: str) -> None:
 
 
 def taken_over(url: str) -> subprocess.CompletedProcess[str]:
-    return test_commands.manage("takeover", DATABASE_URL=url)
+    return manage_given("takeover", DATABASE_URL=url)
 
 
 def rows(url: str, query: str) -> list[str]:
@@ -252,7 +252,7 @@ def test_only_a_database_from_before_0_1_is_taken_over() -> None:
 
 def test_a_folder_without_a_database_is_refused_and_not_created(tmp_path: Path) -> None:
     data = tmp_path / "vra"
-    done = test_commands.manage("takeover", "--data", str(data))
+    done = manage_given("takeover", "--data", str(data))
     assert done.returncode == 1
     assert f"{data / 'postgres' / 'PG_VERSION'} is missing. Nothing was changed." in done.stderr
     assert not data.exists()
@@ -260,7 +260,7 @@ def test_a_folder_without_a_database_is_refused_and_not_created(tmp_path: Path) 
 
 def test_a_folder_together_with_a_database_url_is_refused(before: str, tmp_path: Path) -> None:
     """The folder was ignored, and the other database was taken over."""
-    done = test_commands.manage("takeover", "--data", str(tmp_path), DATABASE_URL=before)
+    done = manage_given("takeover", "--data", str(tmp_path), DATABASE_URL=before)
     assert done.returncode == 1
     assert "--data and DATABASE_URL name two databases. Nothing was changed." in done.stderr
 
