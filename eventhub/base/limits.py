@@ -435,6 +435,13 @@ PULL_EVENTS_MAX = 1_000  # of one pull; claimed by one statement, some 10 ms
 PULL_VISIBILITY_S_DEFAULT = 30.0  # as queues elsewhere: SQS, JetStream
 PULL_VISIBILITY_S_MIN = 1.0  # shorter than an answer may take, an event would be given to two
 PULL_VISIBILITY_S_MAX = 12 * 3600.0  # likewise SQS's; a claim retains its event
+SESSION_ATTEMPTS_MAX = 1_000  # of an event; as maxReceiveCount of SQS
+SKIPPED_PER_STATEMENT_MAX = 1_000  # events that one pull skips; some 10 ms
+SKIPPED_NAMED_MAX = 20  # of the skipped events in an announcement; it counts all
+SKIPS_INTERVAL_S = 60.0  # a session's first one is announced at once, and then at most this often
+SKIPS_PER_CHECK_MAX = 100  # sessions, announced in one transaction; there is one each second
+CLAIMS_COUNT_INTERVAL_S = 10.0  # as TIMERS_COUNT_INTERVAL_S
+CLAIMS_COUNTED_MAX = 100_000  # likewise; some 20 ms
 PULL_CHECK_S = 1.0  # until a waiting pull notices what another process has given back
 # events that wait for others of their key while those of other keys go; read again by each pull
 PULL_KEYED_OFFERS_MAX = 1_000
