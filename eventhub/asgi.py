@@ -47,6 +47,7 @@ from delivery.listening.route_table import listen_routes  # noqa: E402
 from delivery.listening.services import ListenerServices  # noqa: E402
 from delivery.listening.socket_emits import SocketEmits  # noqa: E402
 from delivery.listening.socket_places import counting_sockets  # noqa: E402
+from delivery.listening.version_loader import VersionLoader  # noqa: E402
 from delivery.sessions.delivery import delivering_sessions  # noqa: E402
 from delivery.sessions.pull_operations import pull_routes  # noqa: E402
 from delivery.sessions.pull_sources import pulled_sessions  # noqa: E402
@@ -104,6 +105,7 @@ class AsgiApplication:
             hub.closures,
             recorder,
             CatchUpScheduler(),
+            VersionLoader(hub.log),
         )
         archive = archive_of(hub.env.archive_url)
         delivery = await self._closing.enter_async_context(

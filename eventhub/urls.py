@@ -18,7 +18,14 @@ from registrations.endpoints.api import Endpoints, VerifiedEndpoint
 from registrations.endpoints.secrets_api import EndpointSecrets
 from registrations.groups.api import RegistrationGroups
 from registrations.match_index.builds import api as index_api
-from registrations.sessions.api import SessionGroups, SessionPositions, Sessions
+from registrations.sessions.api import (
+    SessionClaims,
+    SessionGroupClaims,
+    SessionGroupPositions,
+    SessionGroups,
+    SessionPositions,
+    Sessions,
+)
 from registrations.timers.api import RegistrationTimers
 
 admin.autodiscover()
@@ -55,8 +62,11 @@ urlpatterns = [
     path("v1/sessions", Sessions.as_view(LIST_AND_CREATE)),
     path("v1/sessions/<str:session>", Sessions.as_view(CHANGE_AND_DELETE)),
     path("v1/sessions/<str:session>/positions", SessionPositions.as_view(LIST)),
+    path("v1/sessions/<str:session>/claims", SessionClaims.as_view(LIST)),
     path("v1/session-groups", SessionGroups.as_view(LIST_AND_CREATE)),
     path("v1/session-groups/<str:session_group>", SessionGroups.as_view(CHANGE_AND_DELETE)),
+    path("v1/session-groups/<str:session_group>/positions", SessionGroupPositions.as_view(LIST)),
+    path("v1/session-groups/<str:session_group>/claims", SessionGroupClaims.as_view(LIST)),
     path("v1/endpoints", Endpoints.as_view(LIST_AND_CREATE)),
     path("v1/endpoints/<str:endpoint>", Endpoints.as_view(CHANGE_AND_DELETE)),
     path("v1/endpoints/<str:endpoint>/verify", VerifiedEndpoint.as_view({"post": "create"})),

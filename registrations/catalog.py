@@ -21,7 +21,6 @@ from eventhub.postgresql.rows import (
     fetch_all,
     fetch_one,
     fetch_value,
-    fetch_values,
     named,
     tuples_of,
 )
@@ -127,6 +126,19 @@ class _ClientName(NamedTuple):
     name: str
 
 
+class _Owned(NamedTuple):
+    """A registration of a session or session group."""
+
+    session_id: int | None
+    session_group_id: int | None
+    registration_id: int
+
+
+class _GroupParent(NamedTuple):
+    group_id: int
+    parent_id: int
+
+
 class _GroupSuspension(NamedTuple):
     """A suspension of a group, or that there is none that counts: `since` is None."""
 
@@ -220,6 +232,12 @@ async def suspensions_of(
     return {group: tuple(suspensions) for group, suspensions in found.items()}
 
 
+async def parents_of(connection: Connection, groups: Iterable[int]) -> dict[int, int]:
+    """Return the parents of those groups that have one."""
+    rows = await fetch_all(connection, _GroupParent, SQL["parents"], (list(groups),))
+    return dict(rows)
+
+
 async def strategy_of(connection: Connection, stream_id: int) -> str:
     """Return the strategy by which the stream's events are matched."""
     return await fetch_value(connection, SQL["strategy"], (stream_id,)) or AUTO
@@ -249,9 +267,22 @@ async def live_registrations(
     return [row._replace(streams=tuple(row.streams)) for row in found]
 
 
-async def registrations_of_session(connection: Connection, owner: SessionOwner) -> list[int]:
-    """Return the registrations of a session or session group, live or ended."""
-    return await fetch_values(connection, SQL["registrations_of_session"], owner._asdict())
+async def registrations_of_owners(
+    connection: Connection, owners: Iterable[SessionOwner]
+) -> dict[SessionOwner, list[int]]:
+    """Return the registrations, live or ended, of sessions and session groups that have any."""
+    distinct = set(owners)
+    if not distinct:
+        return {}
+    values = {
+        "sessions": [one.session for one in distinct if one.session is not None],
+        "session_groups": [one.session_group for one in distinct if one.session_group is not None],
+    }
+    found: dict[SessionOwner, list[int]] = {}
+    for row in await fetch_all(connection, _Owned, SQL["registrations_of_owners"], values):
+        owner = SessionOwner(row.session_id, row.session_group_id)
+        found.setdefault(owner, []).append(row.registration_id)
+    return found
 
 
 def _compile(

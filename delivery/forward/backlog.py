@@ -26,6 +26,7 @@ from delivery.forward.bounds import (
     cuts,
 )
 from delivery.forward.losses import announce_losses
+from delivery.sessions.claim_watch import ClaimWatch
 from delivery.statistics.counting import note_pending
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
@@ -98,6 +99,7 @@ class Backlog:
         self._exhaust_at_s = float("-inf")
         self._exhausted = 0  # the last endpoint of the search
         self._dead_letters = DeadLetterCount()
+        self._claims = ClaimWatch(clock)
         self._count_at_s = float("-inf")
 
     async def check(self, connection: Connection, room: StorageBudget) -> None:
@@ -120,6 +122,7 @@ class Backlog:
         await disable_failing(connection)
         await announce_circuits(connection)
         await announce_losses(connection)
+        await self._claims.check(connection)
 
 
 class DeadLetterCount:

@@ -30,11 +30,11 @@ from delivery.listening.protocol import (
 from delivery.listening.registration_matcher import (
     ListenerMatcher,
     RegistrationMatcher,
-    RegistrationSet,
     require_own,
 )
 from delivery.listening.request import ListenRequest
 from delivery.listening.services import ListenerServices
+from delivery.listening.version_loader import RegistrationSet
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import EventHubError, Gone
@@ -129,7 +129,7 @@ class StreamListener:
         if ids:
             await require_own(services.log, principal, ids, info.id)
             about = RegistrationSet(ids), info.id, self._hierarchy
-            matcher = RegistrationMatcher.open(services.log, services.feed, *about)
+            matcher = RegistrationMatcher.open(services.versions, services.feed, *about)
             self._matcher = await self._interest.enter_async_context(matcher)
             return
         self._predicate = interest_text(self.state.filter.pairs, self.state.filter.tree)
@@ -241,6 +241,7 @@ class StreamListener:
             return False
         if self._matcher is not None:
             await self._matcher.catch_up(self.cursor.sequence)
+            page = await self._matcher.narrowed(page)
         await self._learn_types(page)
         follower.advance_to(page[-1])
         self._put(page, read=read)

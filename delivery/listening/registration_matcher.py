@@ -4,10 +4,11 @@ change of one reads all of them again; unchanged versions stay in the matcher. P
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
-from typing import NamedTuple, Protocol
+from contextlib import asynccontextmanager
+from typing import Protocol
 
 from delivery.listening.protocol import MatchedRegistrations
+from delivery.listening.version_loader import RegistrationSet, VersionLoader
 from eventhub.access.principal import Principal
 from eventhub.base.event_loop import run_in_slices
 from eventhub.event.envelope import Event
@@ -15,20 +16,13 @@ from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import StoredEvent
 from eventhub.postgresql.connections import reading
 from eventhub.types.registry import ZoneHierarchy
-from registrations.catalog import (
-    SessionOwner,
-    compiled,
-    live_registrations,
-    registrations_of_session,
-    strategy_of,
-    suspensions_of,
-    versions_of_registrations,
-)
+from registrations.catalog import compiled, live_registrations
 from registrations.errors import UnknownRegistration
-from registrations.feed import CatalogChange, Feed, Listener
+from registrations.feed import CatalogChange, Feed
 from registrations.filters.evaluate import no_supertypes
 from registrations.filters.report import ReportTemplate, merged_report, stored_report
 from registrations.matching.metrics import ReportedWork
+from registrations.matching.postings import SpecKeys, keys_of_specs
 from registrations.matching.spec import Specs
 from registrations.matching.strategies import AUTO, StreamStrategy
 from registrations.matching.versions import StreamVersion, SuspensionSpan
@@ -40,6 +34,7 @@ class ListenerMatcher(Protocol):
     """The part of a matcher that a listener uses: RegistrationMatcher, or those of a session."""
 
     async def catch_up(self, after: int) -> None: ...
+    async def narrowed(self, page: list[StoredEvent]) -> list[StoredEvent]: ...
     async def learn(self, events: Sequence[Event], *, through: int) -> None: ...
     def matching(self, stored: StoredEvent) -> MatchedRegistrations: ...
     def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent: ...
@@ -52,19 +47,6 @@ class VersionObserver(Protocol):
     def loaded(self, versions: Mapping[int, Specs], after: int) -> None: ...
 
 
-class RegistrationSet(NamedTuple):
-    """Registrations by id, or all of a session or session group."""
-
-    ids: tuple[int, ...] = ()
-    owner: SessionOwner | None = None
-
-    def subscription(self, feed: Feed, listener: Listener) -> AbstractContextManager[None]:
-        """Notify a listener of their changes, until the end of the block."""
-        if self.owner is not None:
-            return feed.owner_subscription(self.owner, listener)
-        return feed.subscription(self.ids, listener)
-
-
 class RegistrationMatcher:
     """The matcher of one listener. Call `catch_up` after reading a batch, then `matching` for each
     of its events.
@@ -72,13 +54,13 @@ class RegistrationMatcher:
 
     def __init__(
         self,
-        hub_log: Log,
+        loader: VersionLoader,
         feed: Feed,
         registrations: RegistrationSet,
         stream_id: int,
         hierarchy: ZoneHierarchy | None = None,
     ) -> None:
-        self._log = hub_log
+        self._loader = loader
         self._feed = feed
         self._registrations = registrations
         self._stream_id = stream_id
@@ -99,7 +81,7 @@ class RegistrationMatcher:
     @asynccontextmanager
     async def open(
         cls,
-        hub_log: Log,
+        loader: VersionLoader,
         feed: Feed,
         registrations: RegistrationSet,
         stream_id: int,
@@ -108,7 +90,7 @@ class RegistrationMatcher:
         """Keep a matcher current until the block ends. `hierarchy` has the types of the events that
         `matching` gets.
         """
-        matcher = cls(hub_log, feed, registrations, stream_id, hierarchy)
+        matcher = cls(loader, feed, registrations, stream_id, hierarchy)
         feed.policy_listeners.add(matcher._policy_changed)
         try:
             with registrations.subscription(feed, matcher._catalog_changed):
@@ -138,6 +120,15 @@ class RegistrationMatcher:
     def is_current(self, after: int) -> bool:
         """Return whether `apply` has nothing to do."""
         return not self._stale and after >= self._after
+
+    async def narrowed(self, page: list[StoredEvent]) -> list[StoredEvent]:
+        """Return the events of a page to evaluate: all."""
+        return page
+
+    def spec_keys(self) -> list[SpecKeys] | None:
+        """Return the keys of all specs; None if any event may match."""
+        specs = (spec for version in self._versions.values() for spec in version.specs)
+        return keys_of_specs(specs)
 
     async def learn(self, events: Sequence[Event], *, through: int) -> None:
         """Load the declared types of events (ZoneHierarchy.learn). Raises DatabaseUnavailable."""
@@ -238,14 +229,9 @@ class RegistrationMatcher:
             self.observer.loaded(matched, after)
 
     async def _build(self, after: int) -> None:
-        ids, owner = self._registrations
-        async with reading(self._log.pool) as connection:
-            if owner is not None:
-                ids = tuple(await registrations_of_session(connection, owner))
-            written = await versions_of_registrations(connection, ids, self._stream_id, after)
-            groups = (one.group for one in written)
-            suspensions = await suspensions_of(connection, groups, self._stream_id, after)
-            strategy = await strategy_of(connection, self._stream_id)
+        written, suspensions, strategy = await self._loader.load(
+            self._registrations, self._stream_id, after
+        )
         versions = await compiled(written, self._versions)
         if strategy != self._work.strategy:
             self._switch(strategy)

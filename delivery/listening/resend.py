@@ -12,8 +12,9 @@ from delivery.listening.frames import EventHeader, Frame, FrameFormat
 from delivery.listening.listener import StreamListener
 from delivery.listening.messages import ResendMessage
 from delivery.listening.protocol import NOTHING_MATCHED, ListenerFilter, ListenerState
-from delivery.listening.registration_matcher import RegistrationMatcher, RegistrationSet
+from delivery.listening.registration_matcher import RegistrationMatcher
 from delivery.listening.services import ListenerServices
+from delivery.listening.version_loader import RegistrationSet
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Gone, InvalidField, MissingField
@@ -90,7 +91,7 @@ class Resending:
             if ids:
                 services, info = self._services, self._listener.info
                 about = RegistrationSet(tuple(ids)), info.id, self._hierarchy
-                matcher = RegistrationMatcher.open(services.log, services.feed, *about)
+                matcher = RegistrationMatcher.open(services.versions, services.feed, *about)
                 self._matcher = await closing.enter_async_context(matcher)
                 await self._matcher.catch_up(ranges[0].first - 1)
             for requested in ranges:

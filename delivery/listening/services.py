@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from delivery.listening.catchup import CatchUpScheduler
 from delivery.listening.listener_recorder import ListenerRecorder
+from delivery.listening.version_loader import VersionLoader
 from eventhub.access.authorizer import Authorizer
 from eventhub.base.clock import Clock
 from eventhub.eventlog.log import Log
@@ -23,3 +24,4 @@ class ListenerServices(NamedTuple):
     closures: Closures
     recorder: ListenerRecorder
     catch_up: CatchUpScheduler
+    versions: VersionLoader

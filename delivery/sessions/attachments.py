@@ -5,7 +5,7 @@ A connection that attaches to a session replaces the one before: what an older c
 writes has no effect.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value
+from eventhub.postgresql.rows import fetch_all, fetch_value
 
 SQL = queries.load("delivery/sql/sessions.sql")
 
@@ -94,6 +94,16 @@ class Redelivery(NamedTuple):
     sequences: list[int]
 
 
+class _OfClient(NamedTuple):
+    client_id: int
+    settings: SessionSettings
+
+
+class _OfSession(NamedTuple):
+    session_id: int
+    position: SessionPosition
+
+
 class _Known(NamedTuple):
     id: int
     acknowledgements: int
@@ -113,10 +123,13 @@ async def name_in_path(connection: Connection, client_id: int, text: str) -> str
     return name
 
 
-async def find_session(connection: Connection, client_id: int, name: str) -> SessionSettings | None:
-    """Return a client's session by name; None if it has none."""
-    values = {"client_id": client_id, "name": name}
-    return await fetch_one(connection, SessionSettings, SQL["find"], values)
+async def find_sessions(
+    connection: Connection, keys: Sequence[tuple[int, str]]
+) -> dict[tuple[int, str], SessionSettings]:
+    """Return sessions by client and name."""
+    values = {"clients": [client for client, _ in keys], "names": [name for _, name in keys]}
+    rows = await fetch_all(connection, _OfClient, SQL["find"], values)
+    return {(row.client_id, row.settings.name): row.settings for row in rows}
 
 
 def required(settings: SessionSettings | None, name: str) -> SessionSettings:
@@ -134,18 +147,23 @@ def required(settings: SessionSettings | None, name: str) -> SessionSettings:
 
 
 async def attach(
-    connection: Connection, session_id: int, attachment: UUID, process: str
-) -> Attached | None:
-    """Attach a connection to a session; return its positions. None: it was deleted meanwhile.
-    Claims of pulls end: the connection delivers what is not acknowledged.
+    connection: Connection, attachments: Mapping[int, UUID], process: str
+) -> dict[int, Attached]:
+    """Attach a connection to each session; return their positions, without sessions that were
+    deleted meanwhile. Claims of pulls end: the connection delivers what is not acknowledged.
     """
-    values = {"session_id": session_id, "attachment": attachment, "process": process}
+    values = {
+        "sessions": [*attachments],
+        "attachments": [*attachments.values()],
+        "process": process,
+    }
     async with connection.transaction():
-        acknowledgements = await fetch_value(connection, SQL["attach"], values)
-        if acknowledgements is None:
-            return None
-        await connection.execute(SQL["end_claims"], values)
-    return Attached(acknowledgements, await positions(connection, session_id))
+        known = await fetch_all(connection, _Known, SQL["attach"], values)
+        await connection.execute(SQL["end_claims"], {"sessions": [one.id for one in known]})
+    found = {one.id: Attached(one.acknowledgements, []) for one in known}
+    for row in await fetch_all(connection, _OfSession, SQL["positions"], _positions(found)):
+        found[row.session_id].positions.append(row.position)
+    return found
 
 
 async def detach(connection: Connection, attached: Iterable[tuple[int, UUID]]) -> None:
@@ -157,8 +175,12 @@ async def detach(connection: Connection, attached: Iterable[tuple[int, UUID]]) -
 
 async def positions(connection: Connection, session_id: int) -> list[SessionPosition]:
     """Return the positions of a session in its streams."""
-    values = {"session_id": session_id, "streams_max": limits.SESSION_STREAMS_MAX + 1}
-    return await fetch_all(connection, SessionPosition, SQL["positions"], values)
+    rows = await fetch_all(connection, _OfSession, SQL["positions"], _positions([session_id]))
+    return [row.position for row in rows]
+
+
+def _positions(sessions: Iterable[int]) -> dict[str, Any]:
+    return {"sessions": [*sessions], "streams_max": limits.SESSION_STREAMS_MAX + 1}
 
 
 async def check(connection: Connection, ids: Sequence[int]) -> dict[int, AttachedSettings]:

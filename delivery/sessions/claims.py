@@ -48,12 +48,15 @@ class Holder(NamedTuple):
 
 
 class ClaimTerms(NamedTuple):
-    """How many events to hand out, in which streams, and for how long."""
+    """How many events to hand out, in which streams, for how long, and how often each may be (None:
+    without end).
+    """
 
     streams: Sequence[int]
     events: int
     window: int  # events that the holder may have
     visibility_s: float
+    attempts_max: int | None
 
 
 class ClaimCandidate(NamedTuple):
@@ -107,13 +110,15 @@ class ClaimedPlaces(NamedTuple):
 
 
 class ClaimState(NamedTuple):
-    """The state of a session for a holder: in how many seconds an event may be handed out again
-    (None: none is claimed), and how many the holder has.
+    """The state of a session for a holder: how often an event is handed out at most (None: without
+    end), in how many seconds one may be handed out again (None: none is claimed), and how many the
+    holder has.
     """
 
     attachment: UUID | None
     disconnected: bool
     window_events: int
+    attempts_max: int | None
     due_s: float | None
     held: int
 
@@ -218,9 +223,26 @@ async def give_back(connection: Connection, holder: Holder) -> None:
     await connection.execute(SQL["give_back"], _of(holder))
 
 
+async def skip(connection: Connection, holder: Holder, terms: ClaimTerms) -> dict[int, int]:
+    """End the claims of events that were handed out as often as they may be and whose time is over,
+    and have that announced; return how many in each stream. Call `advance` then.
+    """
+    if terms.attempts_max is None:
+        return {}
+    values = {
+        "session_id": holder.session_id,
+        "streams": [*terms.streams],
+        "attempts_max": terms.attempts_max,
+        "skipped_max": limits.SKIPPED_PER_STATEMENT_MAX,
+        "named_max": limits.SKIPPED_NAMED_MAX,
+    }
+    ended = await fetch_all(connection, _EndedClaims, SQL["skip"], values)
+    return {one.stream_id: one.events for one in ended}
+
+
 async def renew(connection: Connection, holder: Holder, terms: ClaimTerms) -> list[RenewedClaim]:
     """Claim events again whose time is over, those that were claimed first at first."""
-    values = {**_of(holder), **_terms(terms)}
+    values = {**_of(holder), **_terms(terms), "attempts_max": terms.attempts_max}
     return await fetch_all(connection, RenewedClaim, SQL["renew"], values)
 
 

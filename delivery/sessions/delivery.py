@@ -6,48 +6,39 @@ Concurrency contract: one event loop; `run`, `watch` and `follow` are one task e
 """
 
 import asyncio
-import os
-import socket
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
-from functools import partial
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from time import monotonic
 from uuid import UUID
-from weakref import WeakValueDictionary
 
 from psycopg_pool import AsyncConnectionPool
 
 from delivery.listening.services import ListenerServices
 from delivery.sessions.acknowledging import AcknowledgedSession, Acknowledgement, acknowledge
+from delivery.sessions.attaching import SessionAttacher, bounded
 from delivery.sessions.attachments import (
     AttachedSettings,
     PositionToSave,
     SessionPosition,
-    SessionSettings,
-    attach,
     check,
     detach,
-    find_session,
     hold,
     name_in_path,
     positions,
-    required,
     save,
     take_redeliveries,
 )
 from delivery.sessions.connected import ConnectedSession
-from delivery.sessions.errors import SessionDisconnected
+from delivery.sessions.connected_sessions import ConnectedSessions
 from delivery.sessions.matchers import SharedMatchers
 from eventhub.access.principal import Principal
-from eventhub.access.sessions import UnknownSession
-from eventhub.base import limits, metrics
-from eventhub.base.errors import DatabaseUnavailable, LimitReached
+from eventhub.base import limits
+from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.event_loop import run_forever, wait_until_set
+from eventhub.base.grouped_calls import GroupedCalls
 from eventhub.postgresql.connections import Connection, reading, reading_pool
-from registrations.feed import CatalogChange
 
 ACKNOWLEDGED = "acknowledged"  # of the notifications between processes: with the session's id
-_PROCESS = f"{socket.gethostname()} {os.getpid()}"
 
 
 class SessionDelivery:
@@ -57,15 +48,14 @@ class SessionDelivery:
         self.matchers = SharedMatchers(services)
         self._pool = pool
         self._services = services
-        self._connected: dict[int, ConnectedSession] = {}
-        self._subscriptions: dict[ConnectedSession, ExitStack] = {}
-        self._connecting: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
+        self._connected = ConnectedSessions(services.feed)
+        self._attacher = SessionAttacher(pool, self._connected, self._release)
+        self._disconnecting = GroupedCalls(self._disconnect, limits.SESSIONS_ATTACHED_TOGETHER_MAX)
         self._changed: set[ConnectedSession] = set()  # whose positions are to be saved
         self._unsaved: set[ConnectedSession] = set()  # of which a save failed
         self._has_changed = asyncio.Event()
         self._saving = asyncio.Lock()  # an older position is never saved after a newer one
         self._urgent = asyncio.Event()  # somebody waits for a save
-        self._has_sessions = asyncio.Event()
         self._check_due = asyncio.Event()
         self._acknowledged: set[int] = set()  # sessions with acknowledgements over HTTP
         self._some_acknowledged = asyncio.Event()
@@ -87,23 +77,7 @@ class SessionDelivery:
 
         Raises UnknownSession, WrongSessionKind, SessionDisconnected, DatabaseUnavailable.
         """
-        key = principal.client_id, name
-        async with self._connecting.setdefault(key, asyncio.Lock()):
-            async with reading(self._pool) as connection:
-                settings = required_consumer(await find_session(connection, *key), name)
-                session = ConnectedSession.new(settings, waker, transport)
-                self._subscribe(session)
-                try:
-                    attached = await attach(connection, settings.id, session.attachment, _PROCESS)
-                    if attached is None:
-                        raise UnknownSession(field="session")
-                    session.acknowledgements = attached.acknowledgements
-                    found = _bounded(attached.positions)
-                except BaseException:
-                    self._subscriptions.pop(session).close()
-                    raise
-            self._add(session)
-        return session, found
+        return await self._attacher.connect(principal, name, waker, transport)
 
     async def disconnect(self, sessions: Sequence[ConnectedSession]) -> set[int]:
         """Save the positions of sessions and end their attachments; return the ids of those for
@@ -112,19 +86,9 @@ class SessionDelivery:
         """
         for session in sessions:
             self._remove(session)
-        if not sessions:
-            return set()
-        with suppress(DatabaseUnavailable):
-            async with self._saving, reading(self._pool) as connection:
-                last = [each for one in sessions for each in one.take_positions(unchanged=True)]
-                saved = await save(connection, last)
-                for session in sessions:
-                    if _is_stale(session, saved):
-                        await self._save_stale(connection, session)
-                await detach(connection, [(one.settings.id, one.attachment) for one in sessions])
-            without = {one.settings.id for one in sessions} - {each.session_id for each in last}
-            return saved.keys() | without
-        return set()
+        calls = [self._disconnecting.submit(session) for session in sessions]
+        saved = await asyncio.shield(asyncio.gather(*calls))  # completed also if the caller ends
+        return {session.settings.id for session, done in zip(sessions, saved, strict=True) if done}
 
     async def acknowledge(
         self, client_id: int, name: str, given: Sequence[Acknowledgement]
@@ -140,7 +104,7 @@ class SessionDelivery:
 
     def replace(self, session_id: int, attachment: UUID) -> None:
         """End the connection of this process that serves a session, unless it is this one."""
-        session = self._connected.get(session_id)
+        session = self._connected.by_id.get(session_id)
         if session is not None and session.attachment != attachment:
             session.end("replaced")
 
@@ -149,7 +113,7 @@ class SessionDelivery:
         DatabaseUnavailable.
         """
         async with reading(self._pool) as connection:
-            return _bounded(await positions(connection, session.settings.id))
+            return bounded(await positions(connection, session.settings.id))
 
     def note_changed(self, session: ConnectedSession, *, urgent: bool = False) -> None:
         """Have the positions of a session saved soon; at once if somebody waits for it."""
@@ -177,12 +141,12 @@ class SessionDelivery:
         `system` about sessions.
         """
         while True:
-            await self._has_sessions.wait()
+            await self._connected.any.wait()
             await wait_until_set(self._check_due, limits.SESSION_CHECK_S)
             self._check_due.clear()
             started_s = monotonic()
             with suppress(DatabaseUnavailable):
-                await self._check(self._connected.keys())
+                await self._check(self._connected.by_id.keys())
             took_s = monotonic() - started_s
             await asyncio.sleep(max(limits.SESSION_CHECK_PAUSE_S, 10 * took_s))
 
@@ -195,14 +159,14 @@ class SessionDelivery:
             self._some_acknowledged.clear()
             due, self._acknowledged = self._acknowledged, set()
             try:
-                await self._check(due & self._connected.keys())
+                await self._check(due & self._connected.by_id.keys())
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
                 self._acknowledged |= due
                 self._some_acknowledged.set()
 
     def _note_acknowledged(self, session_id: int) -> None:
-        session = self._connected.get(session_id)
+        session = self._connected.by_id.get(session_id)
         if session is None:
             return
         if session.member is not None:
@@ -210,6 +174,23 @@ class SessionDelivery:
             return
         self._acknowledged.add(session_id)
         self._some_acknowledged.set()
+
+    async def _disconnect(self, sessions: Sequence[ConnectedSession]) -> list[bool]:
+        """Save the positions of sessions and detach them; return for which that was done."""
+        saved: dict[int, int] = {}
+        last = [each for one in sessions for each in one.take_positions(unchanged=True)]
+        try:
+            async with self._saving, reading(self._pool) as connection:
+                for batch in _batches(last):
+                    saved |= await save(connection, batch)
+                for session in sessions:
+                    if _is_stale(session, saved):
+                        await self._save_stale(connection, session)
+                await detach(connection, [(one.settings.id, one.attachment) for one in sessions])
+        except DatabaseUnavailable:
+            return [False for _ in sessions]
+        replaced = {each.session_id for each in last} - saved.keys()
+        return [one.settings.id not in replaced for one in sessions]
 
     async def _save(self, changed: set[ConnectedSession]) -> None:
         """Save the positions of sessions, then have those answered that wait for it. Raises
@@ -223,8 +204,7 @@ class SessionDelivery:
         self._unsaved -= changed
         attached: dict[int, int] = {}
         try:
-            for at in range(0, len(found), limits.SESSION_POSITIONS_PER_STATEMENT_MAX):
-                batch = found[at : at + limits.SESSION_POSITIONS_PER_STATEMENT_MAX]
+            for batch in _batches(found):
                 async with reading(self._pool) as connection:
                     attached |= await save(connection, batch)
             for session in changed:
@@ -232,8 +212,9 @@ class SessionDelivery:
                     async with reading(self._pool) as connection:
                         await self._save_stale(connection, session)
         except BaseException:
-            self._unsaved |= changed & self._subscriptions.keys()
-            self._changed |= changed & self._subscriptions.keys()
+            connected = {session for session in changed if session in self._connected}
+            self._unsaved |= connected
+            self._changed |= connected
             self._has_changed.set()
             for session, messages in acks:
                 session.acks[:0] = messages
@@ -248,7 +229,7 @@ class SessionDelivery:
 
     async def _check(self, ids: Iterable[int]) -> None:
         """Compare connected sessions with the database. Raises DatabaseUnavailable."""
-        before = {id: self._connected[id] for id in ids}
+        before = {id: self._connected.by_id[id] for id in ids}
         async with reading(self._pool) as connection:
             found = await check(connection, [*before])
             now_us = self._services.clock.now_us()
@@ -266,7 +247,7 @@ class SessionDelivery:
         if session.end_reason:
             return
         await self._take(connection, session, acknowledgements)
-        if self._connected.get(session.settings.id) is session:
+        if self._connected.by_id.get(session.settings.id) is session:
             self.note_changed(session)
 
     async def _save_stale(self, connection: Connection, session: ConnectedSession) -> bool:
@@ -293,30 +274,15 @@ class SessionDelivery:
             if one.stream in session.readers:  # else it comes when the stream is started
                 session.redeliver(*one)
 
-    def _add(self, session: ConnectedSession) -> None:
-        before = self._connected.get(session.settings.id)
-        if before is not None:
-            before.end("replaced")
-        self._connected[session.settings.id] = session
-        self._has_sessions.set()
-        metrics.CONNECTED_SESSIONS.labels(session.transport).inc()
-
-    def _subscribe(self, session: ConnectedSession) -> None:
-        """Have the session notice registrations from now on: its positions are read after this."""
-        subscriptions = self._subscriptions[session] = ExitStack()
-        for owner in session.owners:
-            subscription = self._services.feed.owner_subscription(owner, _notice(session))
-            subscriptions.enter_context(subscription)
-
     def _remove(self, session: ConnectedSession) -> None:
         self._changed.discard(session)
         self._unsaved.discard(session)
-        self._subscriptions.pop(session).close()
-        if self._connected.get(session.settings.id) is session:
-            del self._connected[session.settings.id]
-        if not self._connected:
-            self._has_sessions.clear()
-        metrics.CONNECTED_SESSIONS.labels(session.transport).dec()
+        self._connected.remove(session)
+
+    def _release(self, session: ConnectedSession) -> None:
+        """End the attachment of a session whose connection was cancelled meanwhile."""
+        self._remove(session)
+        self._disconnecting.submit(session)
 
 
 @asynccontextmanager
@@ -342,37 +308,6 @@ async def delivering_sessions(
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def required_consumer(settings: SessionSettings | None, name: str) -> SessionSettings:
-    """Return the settings. Raises UnknownSession, WrongSessionKind or SessionDisconnected unless
-    events may be delivered to the session.
-    """
-    settings = required(settings, name)
-    if settings.disconnected:
-        raise SessionDisconnected(field="session")
-    return settings
-
-
-def _bounded(found: list[SessionPosition]) -> list[SessionPosition]:
-    """Raise LimitReached if a session has more streams than a connection serves."""
-    if len(found) > limits.SESSION_STREAMS_MAX:
-        raise LimitReached(
-            "The session has registrations on too many streams; delete some of them.",
-            limit=limits.SESSION_STREAMS_MAX,
-        )
-    return found
-
-
-def _notice(session: ConnectedSession) -> Callable[[CatalogChange | None], None]:
-    """Return the function that notices when a session may have got new streams."""
-    return partial(_note_new_streams, session)
-
-
-def _note_new_streams(session: ConnectedSession, change: CatalogChange | None) -> None:
-    if change is None or change.owner in session.owners:
-        session.may_have_new_streams = True
-        session.waker.set()
-
-
 def _compare(session: ConnectedSession, found: AttachedSettings | None, now_us: int) -> None:
     """End a session that its connection may not serve any more, or apply changed settings."""
     if found is None or found.deleted:
@@ -383,6 +318,12 @@ def _compare(session: ConnectedSession, found: AttachedSettings | None, now_us: 
         session.end("request")
     elif found.settings != session.settings:
         session.change(found.settings, now_us)
+
+
+def _batches(found: Sequence[PositionToSave]) -> Iterator[Sequence[PositionToSave]]:
+    """Yield positions in parts, each for one statement."""
+    for at in range(0, len(found), limits.SESSION_POSITIONS_PER_STATEMENT_MAX):
+        yield found[at : at + limits.SESSION_POSITIONS_PER_STATEMENT_MAX]
 
 
 def _is_stale(session: ConnectedSession, attached: Mapping[int, int]) -> bool:

@@ -14,22 +14,20 @@ runs without a wait.
 import asyncio
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
 from time import monotonic
 
 from delivery.listening.services import ListenerServices
+from delivery.sessions.event_blocks import EventBlocks
 from eventhub.base import limits
 from eventhub.base.event_loop import run_forever, wait_until_set
 from eventhub.eventlog.log import Follower
-from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import StoredEvent, StreamInfo
 from eventhub.types.registry import ZoneHierarchy
 from registrations.matching.spec import Specs
 from registrations.matching.strategies import AUTO, StreamStrategy
-
-PAGE = ReadLimits()
 
 
 class RoutedOwner:
@@ -164,6 +162,15 @@ class SessionRoute:
         if self.waker is not None:
             self.waker.set()
 
+    @property
+    def blocks(self) -> EventBlocks:
+        """The blocks of the stream."""
+        return self._router.blocks
+
+    def shares(self, life: int) -> bool:
+        """Return whether blocks are of a life of the ring."""
+        return self._router.life == life
+
 
 class StreamRouter:
     """The routes of one stream, and the matcher of all their registrations."""
@@ -174,6 +181,7 @@ class StreamRouter:
         self.sequence = 0  # of the last event that was matched
         self.last: StoredEvent | None = None
         self.life = -1  # of the ring; -1: nothing is routed
+        self.blocks = EventBlocks()  # that its readers pass while they are behind
         self._services = services
         self._stream = stream
         self._hierarchy = ZoneHierarchy(services.types, stream.zone_id)
@@ -216,6 +224,7 @@ class StreamRouter:
                     follower.ring.wakers.discard(self._waker)
         finally:
             self.life = -1
+            self.blocks.clear()
             self._wake(self.routes)
 
     async def _follow(self, follower: Follower) -> None:
@@ -236,6 +245,7 @@ class StreamRouter:
                 await wait_until_set(self._waker, limits.SESSION_ROUTE_LOOK_S)
             if monotonic() >= looked_s + limits.SESSION_ROUTES_CHECK_S:
                 looked_s = monotonic()
+                self.blocks.drop_idle()
                 self._wake(each for each in self.routes if each.is_due)
 
     def _begin(self, follower: Follower) -> None:
@@ -264,68 +274,6 @@ class StreamRouter:
     def _wake(self, routes: Iterable[SessionRoute]) -> None:
         for route in list(routes):
             route.wake()
-
-
-class RoutedFollower(Follower):
-    """A follower whose events of the ring come from a route, where it serves."""
-
-    __slots__ = ("_reads_all", "_route", "routed")
-
-    def __init__(
-        self, follower: Follower, route: SessionRoute, reads_all: Callable[[], bool]
-    ) -> None:
-        """Take the place of a follower. `reads_all`: whether the reader needs every event."""
-        super().__init__(follower.ring, follower.position, follower._read)
-        self.cursor = follower.cursor
-        self.routed = False  # whether the last page came from the route
-        self._route = route
-        self._reads_all = reads_all
-
-    @property
-    def serves(self) -> bool:
-        """Whether the route has all events after the cursor that are to be evaluated."""
-        life = self.ring.life
-        return (
-            self._life == life
-            and self._route.serves(self.cursor.sequence, life)
-            and not self._reads_all()
-        )
-
-    @property
-    def idle(self) -> bool:
-        """Whether there is nothing to evaluate."""
-        route = self._route
-        return self.serves and not route.is_due and not route.has(self.cursor.sequence)
-
-    @property
-    def live(self) -> bool:
-        """Whether the next event need not be read from the log."""
-        if self.serves or self._route.rest(self.cursor.sequence, self.ring.life):
-            return True
-        return self._life == self.ring.life and self.ring.holds(self.cursor.sequence)
-
-    def next_in_ring(self, count: int) -> list[StoredEvent] | None:
-        """Return the next events to evaluate; None if they must be read with `catch_up`."""
-        self.routed = self.serves
-        if self.routed:
-            return self._route.after(self.cursor.sequence, count)
-        self._route.read_ring()
-        rest = self._route.rest(self.cursor.sequence, self.ring.life)
-        if rest and self._life == self.ring.life and not self._reads_all():
-            return rest
-        return super().next_in_ring(count)
-
-    async def catch_up(self, page: ReadLimits = PAGE) -> list[StoredEvent]:
-        """Read the next events from the log, as Follower.catch_up."""
-        self.routed = False
-        self._route.read_ring()
-        return await super().catch_up(page)
-
-    def has_more(self) -> bool:
-        """Return whether an event is to be evaluated, or to be read from the log."""
-        if self.serves:
-            return self._route.has(self.cursor.sequence)
-        return super().next_in_ring(1) != []
 
 
 class StreamRouters:

@@ -11,26 +11,24 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from delivery.listening.protocol import NOTHING_MATCHED, MatchedRegistrations
-from delivery.listening.registration_matcher import (
-    RegistrationMatcher,
-    RegistrationSet,
-    reported,
-)
+from delivery.listening.registration_matcher import RegistrationMatcher, reported
 from delivery.listening.services import ListenerServices
+from delivery.listening.version_loader import RegistrationSet
 from delivery.ordering.queue import DeliveryQueue
 from delivery.sessions.event_routing import (
-    RoutedFollower,
     RoutedOwner,
     SessionRoute,
     StreamRouter,
     StreamRouters,
 )
+from delivery.sessions.routed_follower import RoutedFollower
 from eventhub.base import limits
 from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Follower
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.types.registry import ZoneHierarchy
 from registrations.catalog import SessionOwner
+from registrations.matching.postings import SpecKeys
 
 PositionOf = Callable[[], int]  # returns the last sequence that a reader has evaluated
 
@@ -69,6 +67,10 @@ class SharedMatcher:
         async with self._loading:
             pass
 
+    def spec_keys(self) -> list[SpecKeys] | None:
+        """Return the keys of all specs; None if any event may match."""
+        return self.matcher.spec_keys()
+
     async def _apply(self, after: int) -> None:
         """Apply changes also for events after the positions of the other readers."""
         async with self._loading:
@@ -104,21 +106,37 @@ class SessionMatcher:
     ) -> None:
         self.route = route
         self.follower: RoutedFollower  # of the reader, once it follows
+        self._reads_all: Callable[[], bool] = bool
+        self._routed = False  # whether the last page came from the route
         self._services = services
         self._shared = shared
 
     def follow(self, follower: Follower, queue: DeliveryQueue) -> RoutedFollower:
         """Return what takes the place of the reader's follower. `queue`: the session's."""
-        self.follower = RoutedFollower(follower, self.route, lambda: queue.needs_all)
+        self._reads_all = lambda: queue.needs_all
+        self.follower = RoutedFollower(follower, self.route, self._reads_all)
         return self.follower
 
     async def catch_up(self, after: int) -> None:
         """Apply every change up to now, for events after a sequence. Raises DatabaseUnavailable."""
-        routed, self.follower.routed = self.follower.routed, False
-        if not routed:  # else the router has
+        self._routed, self.follower.routed = self.follower.routed, False
+        if not self._routed:  # else the router has
             await self._services.feed.confirm()
         for one in self._shared:
             await one.apply(after)
+
+    async def narrowed(self, page: list[StoredEvent]) -> list[StoredEvent]:
+        """Return the events of a page that may match a registration, and its last event; all, if
+        any may match or all are needed.
+        """
+        if self._routed:
+            return page
+        keys = [one.spec_keys() for one in self._shared]
+        self.follower.narrows = None not in keys
+        if not self.follower.narrows or self._reads_all():
+            return page
+        specs = [spec for found in keys if found is not None for spec in found]
+        return await self.follower.blocks.select(page, specs)
 
     async def settled(self) -> None:
         """Wait while another reader changes one of the matchers."""
@@ -203,9 +221,9 @@ class SharedMatchers:
     async def _new(
         self, owner: SessionOwner, stream: StreamInfo
     ) -> AsyncIterator[RegistrationMatcher]:
-        log, feed, types = self._services.log, self._services.feed, self._services.types
-        hierarchy = ZoneHierarchy(types, stream.zone_id)
-        registrations = RegistrationSet(owner=owner)
-        opened = RegistrationMatcher.open(log, feed, registrations, stream.id, hierarchy)
+        services = self._services
+        hierarchy = ZoneHierarchy(services.types, stream.zone_id)
+        about = RegistrationSet(owner=owner), stream.id, hierarchy
+        opened = RegistrationMatcher.open(services.versions, services.feed, *about)
         async with opened as matcher:
             yield matcher

@@ -153,7 +153,8 @@ class PullSource:
             if state.room <= 0 or not (self._offered or is_due or self._save_due()):
                 return []
             streams = {reader.info.id: reader for reader in self.session.readers.values()}
-            terms = ClaimTerms([*streams], events, state.window_events, visibility_s)
+            bounds = state.window_events, visibility_s, state.attempts_max
+            terms = ClaimTerms([*streams], events, *bounds)
             try:
                 renewed, new = await self._claim(holder, terms)
             except BaseException:
@@ -168,22 +169,29 @@ class PullSource:
     async def _claim(
         self, holder: Holder, terms: ClaimTerms
     ) -> tuple[list[RenewedClaim], list[PulledEvent]]:
-        """Claim events in one transaction, with the position that they are claimed through."""
+        """Claim events in one transaction, with the position that they are claimed through. Those
+        that were handed out as often as they may be are skipped.
+        """
         new: list[PulledEvent] = []
         async with reading(self._services.pool) as connection, claims.changing(connection, holder):
+            skipped = await claims.skip(connection, holder, terms)
             renewed = await claims.renew(connection, holder, terms)
             terms = terms._replace(events=terms.events - len(renewed))
             if terms.events and self._offered:
                 found = [self._candidate(held) for held in self._offered]
                 places = await claims.claim(connection, holder, terms, found)
                 new = self._settle_offered(places)
-            reached = {
-                self.session.readers[name].info.id: position.cursor
-                for name, position in self.session.queue.take_changes().items()
+            reached: dict[int, Cursor | None] = {
+                **dict.fromkeys(skipped),
+                **{
+                    self.session.readers[name].info.id: position.cursor
+                    for name, position in self.session.queue.take_changes().items()
+                },
             }
             if reached:
                 await claims.advance(connection, holder.session_id, reached)
             self._saved_s = monotonic()
+        metrics.SKIPPED.inc(sum(skipped.values()))
         return renewed, new
 
     def _settle_offered(self, places: claims.ClaimedPlaces) -> list[PulledEvent]:

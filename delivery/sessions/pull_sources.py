@@ -14,8 +14,9 @@ from weakref import WeakValueDictionary
 
 from delivery.listening.services import ListenerServices
 from delivery.sessions import claims
+from delivery.sessions.attaching import required_consumer
 from delivery.sessions.claims import Holder
-from delivery.sessions.delivery import SessionDelivery, required_consumer
+from delivery.sessions.delivery import SessionDelivery
 from delivery.sessions.errors import SessionNotReliable
 from delivery.sessions.pull_changes import NO_STREAMS, StreamIds, find_streams
 from delivery.sessions.pull_request import PullIn

@@ -69,12 +69,43 @@ UPDATE session_claims SET claimed_until = statement_timestamp() + make_interval(
 UPDATE session_claims SET claimed_until = statement_timestamp()
  WHERE session_id = %(session_id)s AND holder_id = %(holder_id)s AND claimed_until > statement_timestamp()
 
+-- name: skip
+-- End the claims of events that were handed out as often as the settings of the session allow and whose time is over, as if they were
+-- acknowledged, and record that to be announced. Returns the streams and how many were skipped in each.
+WITH due AS MATERIALIZED (
+    SELECT id FROM session_claims
+     WHERE session_id = %(session_id)s AND claimed_until <= statement_timestamp() AND stream_id = ANY (%(streams)s::bigint[])
+       AND attempts >= %(attempts_max)s
+     ORDER BY id LIMIT %(skipped_max)s
+), ended AS (
+    DELETE FROM session_claims c USING due WHERE c.id = due.id
+    RETURNING c.id, c.stream_id, c.segment, c.sequence, c.attempts
+), by_stream AS MATERIALIZED (
+    SELECT stream_id, array_agg(sequence) AS sequences FROM ended GROUP BY stream_id
+), saved AS (
+    UPDATE session_cursors p SET acknowledged = p.acknowledged || b.sequences
+      FROM by_stream b
+     WHERE p.session_id = %(session_id)s AND p.stream_id = b.stream_id
+), named AS MATERIALIZED (
+    SELECT jsonb_agg(jsonb_build_object('stream', t.name, 'segment', e.segment, 'sequence', e.sequence, 'attempts', e.attempts)
+                     ORDER BY e.id) AS events
+      FROM (SELECT * FROM ended ORDER BY id LIMIT %(named_max)s) e JOIN streams t ON t.id = e.stream_id
+), recorded AS (
+    INSERT INTO session_skips AS s (session_id, events, skipped, since)
+    SELECT %(session_id)s, (SELECT count(*) FROM ended), n.events, now() FROM named n WHERE n.events IS NOT NULL
+        ON CONFLICT (session_id) DO UPDATE
+       SET events = s.events + excluded.events, since = COALESCE(s.since, excluded.since),
+           skipped = CASE WHEN jsonb_array_length(s.skipped) < %(named_max)s THEN s.skipped || excluded.skipped ELSE s.skipped END
+)
+SELECT stream_id, cardinality(sequences) AS events FROM by_stream
+
 -- name: renew
 -- Hand out again the events whose time is over, in the order of their first time, while the holder has room. Those of a key that
--- another holder has wait.
+-- another holder has wait, and those that were handed out as often as they may be are to be skipped.
 WITH due AS MATERIALIZED (
     SELECT c.id FROM session_claims c
      WHERE c.session_id = %(session_id)s AND c.claimed_until <= statement_timestamp() AND c.stream_id = ANY (%(streams)s::bigint[])
+       AND c.attempts < COALESCE(%(attempts_max)s::int, 2147483647)
        AND (c.order_key IS NULL
             OR NOT EXISTS (SELECT FROM session_claims o
                             WHERE o.session_id = c.session_id AND o.order_key = c.order_key AND o.holder_id <> %(holder_id)s
@@ -166,7 +197,8 @@ SELECT count(*) FROM ended
 -- The state of a session for a holder: the connection that serves it, the settings that may change meanwhile, in how many seconds the
 -- next claimed event may be handed out again (null: none is claimed), and how many the holder has.
 SELECT s.attachment, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,
-       COALESCE(g.window_events, s.window_events) AS window_events, c.due_s, c.held
+       COALESCE(g.window_events, s.window_events) AS window_events,
+       CASE WHEN g.id IS NULL THEN s.attempts_max ELSE g.attempts_max END AS attempts_max, c.due_s, c.held
   FROM sessions s LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
  CROSS JOIN LATERAL (
        SELECT EXTRACT(EPOCH FROM min(c.claimed_until) - statement_timestamp())::float8 AS due_s,
@@ -202,3 +234,34 @@ UPDATE session_cursors
    SET segment = %(segment)s, sequence = %(sequence)s, claimed_segment = NULL, claimed_sequence = NULL, acknowledged = '{}',
        saved_at = now()
  WHERE session_id = %(session_id)s AND stream_id = %(stream_id)s
+
+-- name: skips_due
+-- Skipped events to announce now: the first of a session at once, later ones together after an interval. A session of kind `group`
+-- has the position of a group that shares.
+WITH due AS (
+    SELECT * FROM session_skips
+     WHERE events > 0 AND announced_at <= now() - make_interval(secs => %(interval_s)s)
+     ORDER BY announced_at, session_id
+     LIMIT %(sessions_max)s
+       FOR UPDATE SKIP LOCKED
+), taken AS (
+    UPDATE session_skips k SET events = 0, skipped = '[]', since = NULL, announced_at = now()
+      FROM due d WHERE k.session_id = d.session_id
+)
+SELECT z.name AS zone, c.name AS client, CASE WHEN s.kind <> 'group' THEN s.id END AS session,
+       CASE WHEN s.kind = 'group' THEN s.group_id END AS session_group, CASE WHEN s.kind = 'group' THEN COALESCE(g.name, s.name) ELSE s.name END AS name,
+       d.events, d.skipped, (extract(epoch FROM d.since) * 1000000)::bigint AS since_us
+  FROM due d
+  JOIN sessions s ON s.id = d.session_id
+  JOIN zones z ON z.id = s.zone_id
+  JOIN clients c ON c.id = s.client_id
+  LEFT JOIN session_groups g ON g.id = s.group_id
+ ORDER BY z.name, d.session_id
+
+-- name: forget_skips
+DELETE FROM session_skips
+ WHERE events = 0 AND announced_at <= now() - make_interval(secs => %(interval_s)s)
+
+-- name: count
+-- How many events are handed out and not acknowledged, up to a bound.
+SELECT count(*) FROM (SELECT FROM session_claims LIMIT %(rows_max)s) AS claimed

@@ -6,15 +6,17 @@
 SELECT name FROM sessions WHERE id = %(session_id)s AND client_id = %(client_id)s AND kind <> 'group' AND deleted_at IS NULL
 
 -- name: find
--- A session by name. The settings of its group apply instead of its own.
-SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,
-       COALESCE(g.quality, s.quality) AS quality, COALESCE(g.delivery_order, s.delivery_order) AS delivery_order,
-       COALESCE(g.order_options, s.order_options) AS order_options, COALESCE(g.window_events, s.window_events) AS window_events
-  FROM sessions s LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
- WHERE s.client_id = %(client_id)s AND s.name = %(name)s AND s.deleted_at IS NULL
+-- Sessions by client and name. The settings of its group apply instead of a session's own.
+SELECT s.client_id, s.id, s.name, s.kind, s.group_id AS session_group,
+       s.disconnected OR COALESCE(g.disconnected, false) AS disconnected, COALESCE(g.quality, s.quality) AS quality,
+       COALESCE(g.delivery_order, s.delivery_order) AS delivery_order, COALESCE(g.order_options, s.order_options) AS order_options,
+       COALESCE(g.window_events, s.window_events) AS window_events
+  FROM unnest(%(clients)s::bigint[], %(names)s::text[]) AS k (client_id, name)
+  JOIN sessions s ON s.client_id = k.client_id AND s.name = k.name AND s.deleted_at IS NULL
+  LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
 
 -- name: lock
--- The same, locked: no connection saves positions of the session or attaches to it until the end of the transaction.
+-- The settings of one session, locked: no connection saves positions of the session or attaches to it until the end of the transaction.
 SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,
        COALESCE(g.quality, s.quality) AS quality, COALESCE(g.delivery_order, s.delivery_order) AS delivery_order,
        COALESCE(g.order_options, s.order_options) AS order_options, COALESCE(g.window_events, s.window_events) AS window_events
@@ -23,33 +25,47 @@ SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COAL
    FOR NO KEY UPDATE OF s
 
 -- name: attach
-UPDATE sessions SET attachment = %(attachment)s, attached_process = %(process)s, attached_at = now()
- WHERE id = %(session_id)s AND deleted_at IS NULL
-RETURNING acknowledgements
+-- Attaches connections to sessions that exist. The sessions are locked in their order, as all statements do that lock several.
+WITH locked AS MATERIALIZED (
+    SELECT id FROM sessions WHERE id = ANY (%(sessions)s::bigint[]) AND deleted_at IS NULL ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE sessions s SET attachment = g.attachment, attached_process = %(process)s, attached_at = now()
+  FROM locked l JOIN unnest(%(sessions)s::bigint[], %(attachments)s::uuid[]) AS g (session_id, attachment) ON g.session_id = l.id
+ WHERE s.id = l.id
+RETURNING s.id, s.acknowledgements
 
 -- name: end_claims
--- Delete the claims of a session, as a connection begins that serves it without them, and delivers everything again. Events of its group that it has come again.
+-- Deletes the claims of sessions, as connections begin that serve them without, and deliver everything again. Events of their
+-- groups that they have come again.
 WITH given_back AS (
-    UPDATE session_claims SET claimed_until = now() WHERE holder_id = %(session_id)s AND session_id <> %(session_id)s
+    UPDATE session_claims SET claimed_until = now()
+     WHERE holder_id = ANY (%(sessions)s::bigint[]) AND session_id <> holder_id
 ), ended AS (
-    DELETE FROM session_claims WHERE session_id = %(session_id)s
+    DELETE FROM session_claims WHERE session_id = ANY (%(sessions)s::bigint[])
 )
 UPDATE session_cursors SET claimed_segment = NULL, claimed_sequence = NULL, redeliver = '{}'
- WHERE session_id = %(session_id)s AND (claimed_sequence IS NOT NULL OR redeliver <> '{}')
+ WHERE session_id = ANY (%(sessions)s::bigint[]) AND (claimed_sequence IS NOT NULL OR redeliver <> '{}')
 
 -- name: detach
 -- `attached_at` remains: retention counts from it.
-UPDATE sessions s SET attachment = NULL, attached_process = NULL
-  FROM unnest(%(sessions)s::bigint[], %(attachments)s::uuid[]) AS g (session_id, attachment)
- WHERE s.id = g.session_id AND s.attachment = g.attachment
+WITH locked AS MATERIALIZED (
+    SELECT id FROM sessions
+     WHERE (id, attachment) IN (SELECT * FROM unnest(%(sessions)s::bigint[], %(attachments)s::uuid[]))
+     ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE sessions s SET attachment = NULL, attached_process = NULL FROM locked l WHERE s.id = l.id
 
 -- name: positions
--- The positions of a session in the streams that exist.
-SELECT c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.acknowledged
-  FROM session_cursors c JOIN streams t ON t.id = c.stream_id AND t.deleted_at IS NULL
- WHERE c.session_id = %(session_id)s
- ORDER BY t.name
- LIMIT %(streams_max)s
+-- The positions of sessions in the streams that exist.
+SELECT p.*
+  FROM unnest(%(sessions)s::bigint[]) AS k (session_id)
+ CROSS JOIN LATERAL (
+    SELECT c.session_id, c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.acknowledged
+      FROM session_cursors c JOIN streams t ON t.id = c.stream_id AND t.deleted_at IS NULL
+     WHERE c.session_id = k.session_id
+     ORDER BY t.name
+     LIMIT %(streams_max)s
+  ) AS p
 
 -- name: positions_and_heads
 -- The positions of a session in some streams, each with the last sequence of the stream.

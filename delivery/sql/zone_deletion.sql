@@ -56,6 +56,8 @@ WITH types AS (
     DELETE FROM applications WHERE zone_id = %(id)s
 ), claims AS (
     DELETE FROM session_claims WHERE session_id IN (SELECT id FROM sessions WHERE zone_id = %(id)s)
+), skips AS (
+    DELETE FROM session_skips WHERE session_id IN (SELECT id FROM sessions WHERE zone_id = %(id)s)
 ), sessions AS (
     DELETE FROM sessions WHERE zone_id = %(id)s
 ), session_groups AS (

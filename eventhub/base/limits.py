@@ -331,6 +331,7 @@ READY_CHECK_S_MAX = 2  # one check of /readyz
 GC_THRESHOLD = 10_000  # new objects between two collections of the youngest generation
 GRACEFUL_S_MAX = 3  # a stopping web process waits this long for requests under way
 RECONNECTS_PER_S = 250  # of the sockets of a stopping web process: the close of each has a pause
+REFUSED_RECONNECT_S_MAX = 3  # the longest of a handshake that a stopping web process refuses
 RECONNECT_PAUSE_S_MAX = 15.0  # the longest of these; people wait for some
 KEEP_ALIVE_S = 75  # longer than clients' pools keep a connection, so that theirs close first
 DESCRIPTORS_RESERVED = 256  # of a process: for the database, logs and files
@@ -406,6 +407,7 @@ SESSIONS_CACHED_MAX = 10_000  # by the authorizer; some 5 MB
 
 # --- delivery to sessions ---
 SESSIONS_PER_SOCKET_MAX = 64  # like listeners
+VERSION_LOADS_PER_GROUP_MAX = 200  # matchers of listeners and sessions that are loaded at once
 SESSION_STREAMS_MAX = 1_000  # of one connected session; a ring's slots take 64 KiB each
 SESSION_MATCHES_REMEMBERED = 1_024  # results of a group in a stream, while members are near
 SESSION_ROUTE_PAGE_EVENTS_MAX = 64  # matched for all sessions before other work runs: some 2 ms
@@ -418,6 +420,10 @@ SESSION_POSITIONS_RENEW_S = 6 * 3600.0  # between saves of unchanged ones: reten
 SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
 SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
 SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
+SESSION_BLOCK_EVENTS = 256  # that sessions which are behind share; indexing them takes 5 ms
+SESSION_BLOCKS_BYTES_TOTAL_MAX = 32 * 1024 * 1024  # of all streams of a process
+SESSION_BLOCKS_IDLE_S = 10.0  # until an unused one is dropped
+SESSIONS_ATTACHED_TOGETHER_MAX = 200  # and detached; some 10 ms, half of it of the event loop
 # database connections of one process: one saves, one connects, the others acknowledge over HTTP
 SESSION_CONNECTIONS_MAX = 4
 SESSION_ACKNOWLEDGED_STREAMS_MAX = 100  # in one request, whose transaction locks the session
@@ -429,6 +435,13 @@ PULL_EVENTS_MAX = 1_000  # of one pull; claimed by one statement, some 10 ms
 PULL_VISIBILITY_S_DEFAULT = 30.0  # as queues elsewhere: SQS, JetStream
 PULL_VISIBILITY_S_MIN = 1.0  # shorter than an answer may take, an event would be given to two
 PULL_VISIBILITY_S_MAX = 12 * 3600.0  # likewise SQS's; a claim retains its event
+SESSION_ATTEMPTS_MAX = 1_000  # of an event; as maxReceiveCount of SQS
+SKIPPED_PER_STATEMENT_MAX = 1_000  # events that one pull skips; some 10 ms
+SKIPPED_NAMED_MAX = 20  # of the skipped events in an announcement; it counts all
+SKIPS_INTERVAL_S = 60.0  # a session's first one is announced at once, and then at most this often
+SKIPS_PER_CHECK_MAX = 100  # sessions, announced in one transaction; there is one each second
+CLAIMS_COUNT_INTERVAL_S = 10.0  # as TIMERS_COUNT_INTERVAL_S
+CLAIMS_COUNTED_MAX = 100_000  # likewise; some 20 ms
 PULL_CHECK_S = 1.0  # until a waiting pull notices what another process has given back
 # events that wait for others of their key while those of other keys go; read again by each pull
 PULL_KEYED_OFFERS_MAX = 1_000

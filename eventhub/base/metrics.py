@@ -76,6 +76,11 @@ PULLED = Counter("eventhub_pulled_events", "Events handed out to pulls, each tim
 REDELIVERED = Counter(
     "eventhub_redelivered_events", "Events handed out again because they were not acknowledged."
 )
+SKIPPED = Counter(
+    "eventhub_skipped_events",
+    "Events that sessions skipped, because they were handed out as often as allowed.",
+)
+CLAIMS = _newest("eventhub_claimed_events", "Events handed out to sessions, not acknowledged.")
 SENT_EVENTS = Counter("eventhub_sent_events", "Events sent to listeners.")
 SENT_BYTES = Counter(
     "eventhub_sent_bytes", "Bytes of frames sent to listeners, before compression."

@@ -18,6 +18,7 @@ from django.db.models import (
     Index,
     IntegerField,
     JSONField,
+    OneToOneField,
     Q,
     TextField,
     UniqueConstraint,
@@ -27,7 +28,7 @@ from django.db.models import (
 
 from eventhub.access.models import Client, Zone
 from eventhub.base import limits
-from eventhub.eventlog.models import Stream
+from eventhub.eventlog.models import NEVER, Stream
 from eventhub.postgresql.tables import LiveManager, Reference, TableStorage
 
 LIVE = Q(deleted_at__isnull=True)
@@ -98,6 +99,10 @@ class DeliverySettings(models.Model):
         db_default=limits.SESSION_WINDOW_DEFAULT,
         db_column="window_events",
         db_comment="events that may be delivered and not acknowledged",
+    )
+    attempts_max = IntegerField(
+        null=True,
+        db_comment="how often an event is handed out before it is skipped; null: without end",
     )
 
     class Meta:
@@ -223,6 +228,7 @@ class Session(DeliverySettings):
             "order": found.order,
             "order_options": found.order_options,
             "window": found.window,
+            "attempts_max": found.attempts_max,
         }
 
     @property
@@ -313,3 +319,28 @@ class SessionClaim(models.Model):
 
     def __str__(self) -> str:
         return f"{self.session_id} in {self.stream_id}: {self.sequence}"
+
+
+class SessionSkip(models.Model):
+    """Events of a session that were skipped, because they were handed out as often as its settings
+    allow, and that are not announced yet. Of a group that shares, its own session has the row.
+    """
+
+    session = OneToOneField(Session, models.DO_NOTHING, primary_key=True)
+    events = BigIntegerField(db_comment="events since the last announcement")
+    skipped = JSONField(
+        default=list,
+        db_default=EMPTY_LIST,
+        db_comment="the first of them: stream, segment, sequence, attempts",
+    )
+    since = DateTimeField(null=True)
+    announced_at = DateTimeField(db_default=NEVER)
+
+    storage = TableStorage(parameters={"fillfactor": 60})
+
+    class Meta:
+        db_table = "session_skips"
+        db_table_comment = "events that sessions did not process, until they are announced"
+
+    def __str__(self) -> str:
+        return f"{self.session_id}: {self.events}"

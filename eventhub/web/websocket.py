@@ -1,6 +1,6 @@
 """uvicorn's websocket protocol with four additions: a slow consumer can be disconnected, a wrong
 handshake is answered with a problem document, text that is not UTF-8 closes the socket without a
-traceback, and the close of a process that stops names a pause. Plain module.
+traceback, and a process that stops names a pause. Plain module.
 
 Composition root.
 
@@ -19,7 +19,7 @@ from websockets.http11 import Response
 from websockets.protocol import OPEN
 
 from eventhub.base import limits
-from eventhub.base.errors import BadRequest, EventHubError
+from eventhub.base.errors import BadRequest, EventHubError, Unavailable
 
 
 class HubWebSocketProtocol(WebSocketsSansIOProtocol):
@@ -55,6 +55,10 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
             self.transport.write(b"".join(self.conn.data_to_send()))
             self.close_sent = True
             self.queue.put_nowait({"type": "websocket.disconnect", "code": self.CLOSE_RESTART})
+        elif not self.handshake_complete and self.initial_response is None:
+            self.conn.send_response(self._stopping())
+            self.transport.write(b"".join(self.conn.data_to_send()))
+            self.handshake_complete = self.close_sent = True  # nothing more is sent
         super().shutdown()
 
     def send_receive_event_to_app(self) -> None:
@@ -70,11 +74,23 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         super().send_receive_event_to_app()
 
     def _refusal(self, status: int, text: str) -> Response:
-        error = BadRequest(text.strip()) if status < 500 else EventHubError()
+        return self._problem(status, BadRequest(text.strip()) if status < 500 else EventHubError())
+
+    def _problem(self, status: int, error: EventHubError) -> Response:
         body = orjson.dumps({**error.problem(), "status": int(status)})
         response = self._plain_refusal(status, body.decode())
         del response.headers["Content-Type"]
         response.headers["Content-Type"] = "application/problem+json"
+        return response
+
+    def _stopping(self) -> Response:
+        """Return the refusal of a handshake that a process cannot complete, because it stops."""
+        error = Unavailable(
+            "This web process stops; connect again.", retry_after_s=_after_restart()
+        )
+        response = self._problem(error.status, error)
+        for name, value in error.headers:
+            response.headers[name.decode()] = value.decode()
         return response
 
     async def run_asgi(self) -> None:
@@ -118,6 +134,11 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.close_sent = True
         self.loop.call_later(limits.ABANDON_S, self.transport.abort)
+
+
+def _after_restart() -> int:
+    """Return in how many seconds a refused client should connect again: not all at once."""
+    return random.randint(1, limits.REFUSED_RECONNECT_S_MAX)  # noqa: S311
 
 
 def restart_reason(sockets: int) -> str:

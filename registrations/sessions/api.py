@@ -14,7 +14,7 @@ from eventhub.api.if_match import require_unchanged
 from eventhub.api.permissions import IsAuthenticated
 from eventhub.api.resource import operation
 from eventhub.base import errors
-from eventhub.sessions.models import Kind, Session, SessionCursor, SessionGroup
+from eventhub.sessions.models import Kind, Session, SessionClaim, SessionCursor, SessionGroup
 from registrations.errors import (
     SessionExists,
     SessionGroupExists,
@@ -29,12 +29,14 @@ from registrations.sessions.selectors import (
     CLIENTS_SESSIONS,
     SESSION_GROUPS,
     SESSIONS,
+    claims_of,
     positions_of,
 )
 from registrations.sessions.serializers import (
     NewSessionGroupSerializer,
     NewSessionSerializer,
     SessionChangeSerializer,
+    SessionClaimSerializer,
     SessionGroupChangeSerializer,
     SessionGroupSerializer,
     SessionPositionSerializer,
@@ -71,25 +73,26 @@ class SessionsView(OwnedView):
     permission_classes = (ManagesSessions,)
 
     def get_object(self) -> Any:
-        found = self.in_path(self.get_queryset())
-        if found is None:
-            raise self.not_found()
-        return found
+        return self.named(self.get_queryset())
 
-    def in_path(self, queryset: QuerySet) -> Any:
-        """Return the row that the path names by its id or its name; None if there is none. A name
-        of a session is one of the key's own client: only there it is unique.
+    def named(self, queryset: QuerySet) -> Any:
+        """Return the row that the path names by its id or its name. A name of a session is one of
+        the key's own client, because only there it is unique. Raises `unknown`.
         """
         text = self.kwargs[self.lookup_url_kwarg]
         id = id_in_path(text)
         if id is not None:
-            return queryset.filter(pk=id).first()
-        if not NAME.fullmatch(text):
-            return None
-        if queryset.model is Session:
-            own = self.actor.principal
-            queryset = queryset.filter(client_id=None if own is None else own.client_id)
-        return queryset.filter(name=text).first()
+            found = queryset.filter(pk=id)
+        elif queryset.model is SessionGroup:
+            found = queryset.filter(name=text)
+        elif (own := self.actor.principal) is not None:
+            found = queryset.filter(name=text, client_id=own.client_id)
+        else:
+            found = queryset.none()
+        row = found.first() if NAME.fullmatch(text) else None
+        if row is None:
+            raise self.not_found()
+        return row
 
     @contextmanager
     def changing(self) -> Iterator[Any]:
@@ -139,22 +142,72 @@ class Sessions(SessionsView):
             services.delete_session(actor=self.actor, session=session)
 
 
-class SessionPositions(SessionsView):
+class SessionItems(SessionsView):
+    """What a consumer session has."""
+
+    unknown: Any = UnknownSession
+    lookup_url_kwarg = "session"
+    owners: QuerySet = CLIENTS_SESSIONS
+    filterset_class = FilterSet
+
+    @property
+    def owner_in_path(self) -> Any:
+        """The session, or the session group, that the path names. Raises `unknown`."""
+        return self.named(self.visible(self.owners.all()))
+
+
+class SessionGroupItems(SessionItems):
+    """What a session group has whose members share; of another one a list is empty."""
+
+    unknown = UnknownSessionGroup
+    lookup_url_kwarg = "session_group"
+    owners = SessionGroup.objects.all()
+
+
+class SessionPositions(SessionItems):
     """The positions of a consumer session, by stream."""
 
-    unknown = UnknownSession
-    lookup_url_kwarg = "session"
     queryset = SessionCursor.objects.all()
     serializer_class = SessionPositionSerializer
-    filterset_class = FilterSet
     ordering = ("stream",)
 
     @operation("List the positions of a session by stream")
     def get_queryset(self) -> QuerySet[SessionCursor]:
-        found = self.in_path(self.visible(CLIENTS_SESSIONS.all()))
-        if found is None:
-            raise self.not_found()
-        return positions_of(actor=self.actor, session=found)
+        return positions_of(actor=self.actor, owner=self.owner_in_path)
+
+
+class SessionGroupPositions(SessionGroupItems):
+    """The positions of a session group whose members share, by stream."""
+
+    queryset = SessionCursor.objects.all()
+    serializer_class = SessionPositionSerializer
+    ordering = ("stream",)
+
+    @operation("List the positions of a session group whose members share, by stream")
+    def get_queryset(self) -> QuerySet[SessionCursor]:
+        return positions_of(actor=self.actor, owner=self.owner_in_path)
+
+
+class SessionClaims(SessionItems):
+    """The events that a session was handed out and has not acknowledged."""
+
+    queryset = SessionClaim.objects.all()
+    serializer_class = SessionClaimSerializer
+
+    @operation("List the events that a session was handed out and has not acknowledged")
+    def get_queryset(self) -> QuerySet[SessionClaim]:
+        return claims_of(actor=self.actor, owner=self.owner_in_path)
+
+
+class SessionGroupClaims(SessionGroupItems):
+    """The events that the members of a session group share and have not acknowledged."""
+
+    queryset = SessionClaim.objects.all()
+    serializer_class = SessionClaimSerializer
+
+    @operation("List the events that members of a session group share and have not acknowledged")
+    def get_queryset(self) -> QuerySet[SessionClaim]:
+        return claims_of(actor=self.actor, owner=self.owner_in_path)
 
 
 class SessionGroups(SessionsView):

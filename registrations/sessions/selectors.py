@@ -19,7 +19,16 @@ from django.db.models import (
 from django.db.models.functions import Coalesce, Greatest
 
 from eventhub.access.principal import Actor
-from eventhub.sessions.models import LIVE, Kind, Quality, Session, SessionCursor, SessionGroup
+from eventhub.sessions.models import (
+    LIVE,
+    Kind,
+    Quality,
+    Session,
+    SessionClaim,
+    SessionCursor,
+    SessionGroup,
+    Sharing,
+)
 from registrations.models import RegistrationGroup
 from registrations.scope import listenable_streams
 
@@ -34,25 +43,39 @@ def _registrations(owner: str) -> Any:
     return Coalesce(Subquery(total, output_field=IntegerField()), 0)
 
 
-def _lag() -> Any:
-    """Return the number of events after the positions of a reliable consumer session; null for
-    others, which have no positions.
-    """
-    cursors = SessionCursor.objects.filter(_OF_STREAMS, session=OuterRef("pk")).order_by()
-    total = cursors.values("session").annotate(total=Sum(_LAG)).values("total")
-    after = Coalesce(Subquery(total, output_field=BigIntegerField()), 0)
-    reliable = Q(kind=Kind.CONSUMER) & (
-        Q(group__isnull=True, quality=Quality.RELIABLE) | Q(group__quality=Quality.RELIABLE)
-    )
-    return Case(When(reliable, then=after), default=Value(None), output_field=BigIntegerField())
+def _lag(owner: str, *conditions: Q) -> Any:
+    """Return the number of events after the positions of an owner."""
+    found = SessionCursor.objects.filter(_OF_STREAMS, *conditions, (owner, OuterRef("pk")))
+    cursors = found.order_by()
+    total = cursors.values(owner).annotate(total=Sum(_LAG)).values("total")
+    return Coalesce(Subquery(total, output_field=BigIntegerField()), 0)
 
 
+def _claims(owner: str, *conditions: Q) -> Any:
+    """Return the number of claims of an owner."""
+    claims = SessionClaim.objects.filter(*conditions, (owner, OuterRef("pk"))).order_by()
+    total = claims.values(owner).annotate(total=Count("pk")).values("total")
+    return Coalesce(Subquery(total, output_field=IntegerField()), 0)
+
+
+def _if(condition: Q, then: Any) -> Any:
+    """Return a number, or null without the condition."""
+    return Case(When(condition, then=then), default=Value(None), output_field=BigIntegerField())
+
+
+# best-effort sessions have no positions; of a group that shares, its own session has them
+_RELIABLE = Q(kind=Kind.CONSUMER) & (
+    Q(group__isnull=True, quality=Quality.RELIABLE) | Q(group__quality=Quality.RELIABLE)
+)
+_SHARES = Q(sharing=Sharing.ONE)
+_OF_GROUP = "session__group", Q(session__kind=Kind.GROUP)
 CLIENTS_SESSIONS = Session.objects.exclude(kind=Kind.GROUP)
 SESSIONS = CLIENTS_SESSIONS.select_related("group").annotate(
     client_name=F("client__name"),
     group_name=F("group__name"),
     registrations=_registrations("session"),
-    lag=_lag(),
+    lag=_if(_RELIABLE, _lag("session")),
+    in_flight=_claims("holder"),
 )
 SESSION_GROUPS = SessionGroup.objects.annotate(
     client_name=F("client__name"),
@@ -68,17 +91,37 @@ SESSION_GROUPS = SessionGroup.objects.annotate(
         ),
         0,
     ),
+    lag=_if(_SHARES, _lag(*_OF_GROUP)),
+    in_flight=_if(_SHARES, _claims(*_OF_GROUP)),
     registrations=_registrations("session_group"),
 )
 
 
-def positions_of(*, actor: Actor, session: Session) -> QuerySet[SessionCursor]:
-    """Return the positions of a session in the streams that the actor may listen to, with the last
-    sequence of each stream.
+def positions_of(*, actor: Actor, owner: Session | SessionGroup) -> QuerySet[SessionCursor]:
+    """Return the positions of a session, or of a group that shares, in the streams that the actor
+    may listen to, with the last sequence of each stream.
     """
     found = SessionCursor.objects.filter(
-        _OF_STREAMS, listenable_streams(actor=actor).streams(), session=session.pk
+        _OF_STREAMS, listenable_streams(actor=actor).streams(), _owned(owner, "session")
     )
     return found.annotate(
         stream_name=F("stream__name"), last=F("stream__streamhead__sequence"), lag=_LAG
     )
+
+
+def claims_of(*, actor: Actor, owner: Session | SessionGroup) -> QuerySet[SessionClaim]:
+    """Return the claims that a session has, also those of its group, or all of a group that shares,
+    in the streams that the actor may listen to.
+    """
+    found = SessionClaim.objects.filter(
+        _OF_STREAMS, listenable_streams(actor=actor).streams(), _owned(owner, "holder")
+    )
+    return found.annotate(stream_name=F("stream__name"), holder_name=F("holder__name"))
+
+
+def _owned(owner: Session | SessionGroup, session: str) -> Q:
+    """Return the condition for rows of a session, by this field, or of a group that shares."""
+    if isinstance(owner, Session):
+        return Q((session, owner.pk))
+    lookup, of_queue = _OF_GROUP
+    return Q((lookup, owner.pk)) & of_queue

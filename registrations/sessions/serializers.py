@@ -14,6 +14,7 @@ from eventhub.sessions.models import (
     Kind,
     Quality,
     Session,
+    SessionClaim,
     SessionCursor,
     SessionGroup,
     Sharing,
@@ -34,6 +35,10 @@ _SHARE_BY = (
     " Immutable."
 )
 _WINDOW = "Events that may be delivered and not acknowledged."
+_ATTEMPTS = (
+    "How often an event is handed out; if it is not acknowledged then, it is skipped. Null: without"
+    " end."
+)
 
 
 class SessionNameField(NameField):
@@ -127,6 +132,7 @@ class SessionDeliverySerializer(Serializer):
     order = OneOfField(choices=DeliveryOrder.values, help_text=_ORDER)
     order_options = OrderOptionsSerializer()
     window = WholeField(help_text=_WINDOW)
+    attempts_max = WholeField(allow_null=True, help_text=_ATTEMPTS)
 
 
 class SessionGroupChangeSerializer(Serializer):
@@ -137,6 +143,13 @@ class SessionGroupChangeSerializer(Serializer):
     order_options = OrderOptionsSerializer(required=False)
     window = WholeField(
         required=False, min_value=1, max_value=limits.SESSION_WINDOW_MAX, help_text=_WINDOW
+    )
+    attempts_max = WholeField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=limits.SESSION_ATTEMPTS_MAX,
+        help_text=_ATTEMPTS,
     )
 
 
@@ -180,21 +193,31 @@ class SessionGroupSerializer(ChangedSerializer, AnswerSerializer):
     sharing = OneOfField(choices=Sharing.values, help_text=_SHARING)
     share_by = serializers.CharField(help_text=_SHARE_BY)
     sessions = serializers.IntegerField(help_text="Number of member sessions.")
+    lag = serializers.IntegerField(
+        allow_null=True,
+        help_text="With `one`: events of its streams after its positions, whether they match or"
+        " not. Null: each member has positions of its own.",
+    )
+    claims = serializers.IntegerField(
+        source="in_flight",
+        allow_null=True,
+        help_text="With `one`: events that its members were handed out and have not acknowledged.",
+    )
     registrations = serializers.IntegerField(help_text="Number of live registrations.")
 
     class Meta:
         model = SessionGroup
         fields = (
             *("id", "client", "name", "suspended", "disconnected", "quality", "order"),
-            *("order_options", "window", "sharing", "share_by", "sessions", "registrations"),
-            *("created_at", "changed"),
+            *("order_options", "window", "attempts_max", "sharing", "share_by", "sessions"),
+            *("lag", "claims", "registrations", "created_at", "changed"),
         )
 
 
 class SessionSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
+    kind = OneOfField(choices=Kind.of_clients(), help_text="What the session is for.")
     group = serializers.CharField(source="group_name", allow_null=True)
-    kind = serializers.ChoiceField(choices=Kind.of_clients())
     supplies = SuppliedTypeSerializer(many=True)
     suspended = serializers.BooleanField(help_text=_SUSPENDED)
     order_options = OrderOptionsSerializer()
@@ -217,6 +240,10 @@ class SessionSerializer(ChangedSerializer, AnswerSerializer):
         help_text="Events of its streams after its positions, whether they match or not; null"
         " unless it is a consumer session whose delivery is `reliable`.",
     )
+    claims = serializers.IntegerField(
+        source="in_flight",
+        help_text="Events that it was handed out and has not acknowledged, also of its group.",
+    )
     registrations = serializers.IntegerField(
         help_text="Number of its live registrations, without those of its group."
     )
@@ -225,8 +252,9 @@ class SessionSerializer(ChangedSerializer, AnswerSerializer):
         model = Session
         fields = (
             *("id", "client", "name", "kind", "group", "supplies", "suspended", "disconnected"),
-            *("quality", "order", "order_options", "window", "delivery", "connected_at"),
-            *("connected_process", "lag", "registrations", "created_at", "changed"),
+            *("quality", "order", "order_options", "window", "attempts_max", "delivery"),
+            *("connected_at", "connected_process", "lag", "claims", "registrations"),
+            *("created_at", "changed"),
         )
 
 
@@ -248,3 +276,22 @@ class SessionPositionSerializer(AnswerSerializer):
     class Meta:
         model = SessionCursor
         fields = ("stream", "cursor", "acknowledged", "last", "lag", "saved_at")
+
+
+class SessionClaimSerializer(AnswerSerializer):
+    """An event that was handed out to a session and is not acknowledged."""
+
+    stream = serializers.CharField(source="stream_name")
+    segment = serializers.CharField()
+    attempt = serializers.IntegerField(source="attempts", help_text="How often it was handed out.")
+    holder = serializers.CharField(
+        source="holder_name",
+        help_text="The session that has it: of a group that shares, the member.",
+    )
+    claimed_until = MomentField(
+        help_text="Nobody else gets it before; after that it is handed out again."
+    )
+
+    class Meta:
+        model = SessionClaim
+        fields = ("id", "stream", "segment", "sequence", "attempt", "holder", "claimed_until")

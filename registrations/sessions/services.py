@@ -36,7 +36,7 @@ from registrations.sessions import sharing
 from registrations.sessions import statements as session_statements
 from registrations.sessions.selectors import SESSION_GROUPS, SESSIONS
 
-DELIVERY = ("disconnected", "quality", "order", "order_options", "window")
+DELIVERY = ("disconnected", "quality", "order", "order_options", "window", "attempts_max")
 _FIELDS = (*DELIVERY, "suspended", "supplies")
 _SHARED = ("sharing", "share_by")  # of a session group, immutable
 

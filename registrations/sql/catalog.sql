@@ -147,9 +147,12 @@ SELECT r.id, v.streams
  WHERE r.id = ANY (%(registrations)s) AND r.client_id = %(client_id)s AND r.deleted_at IS NULL
  ORDER BY r.id
 
--- name: registrations_of_session
--- The registrations of a session or a session group, live or ended: each of their versions is in one of the owner's groups.
-SELECT DISTINCT v.registration_id
+-- name: registrations_of_owners
+-- The registrations of sessions and session groups, live or ended: each of their versions is in one of the owner's groups.
+SELECT DISTINCT g.session_id, g.session_group_id, v.registration_id
   FROM registration_groups g
   JOIN registration_versions v ON v.group_id = g.id
- WHERE g.session_id = %(session)s OR g.session_group_id = %(session_group)s
+ WHERE g.session_id = ANY (%(sessions)s::bigint[]) OR g.session_group_id = ANY (%(session_groups)s::bigint[])
+
+-- name: parents
+SELECT id AS group_id, parent_id FROM registration_groups WHERE id = ANY (%s::bigint[]) AND parent_id IS NOT NULL

@@ -108,9 +108,15 @@ READS = (
     Row("GET /v1/sessions/{session}", "/v1/sessions/<session>", "emit listen manage"),
     Row("GET /v1/sessions/{session}/positions", "/v1/sessions/<session>/positions",
         "emit listen manage", own=True),
+    Row("GET /v1/sessions/{session}/claims", "/v1/sessions/<session>/claims",
+        "emit listen manage", own=True),
     Row("GET /v1/session-groups", "/v1/session-groups", "emit listen manage", own=True),
     Row("GET /v1/session-groups/{session_group}", "/v1/session-groups/<sessiongroup>",
         "emit listen manage"),
+    Row("GET /v1/session-groups/{session_group}/positions",
+        "/v1/session-groups/<sessiongroup>/positions", "emit listen manage", own=True),
+    Row("GET /v1/session-groups/{session_group}/claims", "/v1/session-groups/<sessiongroup>/claims",
+        "emit listen manage", own=True),
     Row("GET /v1/registrations", "/v1/registrations?session=<sessionname>", "listen", own=True),
     Row("GET /v1/streams", "/v1/streams", "emit listen manage peer", own=True),
     Row("GET /v1/streams/{stream}", STREAM, "emit listen manage peer"),
@@ -378,7 +384,7 @@ class Tenants:
         self.marks |= {"<sessionname>": f"{NAME}-session", "<sessiongroupname>": f"{NAME}-team"}
         for mark, path, body in (
             ("session", "/v1/sessions", {"name": f"{NAME}-session", "kind": "consumer"}),
-            ("sessiongroup", "/v1/session-groups", {"name": f"{NAME}-team"}),
+            ("sessiongroup", "/v1/session-groups", {"name": f"{NAME}-team", "sharing": "one"}),
         ):
             made = _made(self.hub.call("POST", path, body, key=self.owner))
             self.marks[f"<{mark}>"] = made["id"]

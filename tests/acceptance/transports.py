@@ -19,6 +19,7 @@ from delivery.listening.catchup import CatchUpScheduler
 from delivery.listening.in_process import LocalHub
 from delivery.listening.listener_recorder import recording_listeners
 from delivery.listening.services import ListenerServices
+from delivery.listening.version_loader import VersionLoader
 from eventhub.access.authorizer import Authorizer
 from eventhub.base.clock import SystemClock
 from eventhub.event import event_pb2
@@ -245,6 +246,7 @@ async def in_process(spec: ListenerSpec) -> AsyncIterator[ReceivedEvent]:
                 closures,
                 record,
                 CatchUpScheduler(),
+                VersionLoader(log),
             )
             local = LocalHub(services, spec.key)
             async with aclosing(local.listen(spec.stream, start=start, **interest)) as events:  # type: ignore[type-var]

@@ -36,6 +36,7 @@ STREAMS = (
     *("listen", "replay", "held.0", "held.1", "held.2", "held.3"),
     *("kept.sync", "kept.async", "kept.transient"),
     *("neighbour", "crowded", "crowded.history", "sessions", "sessions.away"),
+    "sessions.pull",
 )
 READY_S = 60.0
 PROFILE_S = 10.0
@@ -133,6 +134,14 @@ class World:
         sampled = ["-m", "tests.benchmarks.sampler", str(self.data / "product.profile")]
         before = sampled if self.profile else []
         return self._server("product", [*before, "manage.py", "web", "--port"], "/readyz")
+
+    def products(self, count: int) -> list[Server]:
+        """Return the product and further processes of it."""
+        more = ["manage.py", "web", "--port"]
+        return [
+            self.product(),
+            *(self._server(f"product-{n}", more, "/readyz") for n in range(2, count + 1)),
+        ]
 
     def end_product(self) -> None:
         """End the product; the next one is a fresh process."""

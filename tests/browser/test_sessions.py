@@ -10,6 +10,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.acceptance.consumers import SHOP, change, consumer, create_group, create_session
 from tests.acceptance.operators import logged_in
+from tests.acceptance.pulls import acknowledged, end_visibility, pull, pulled
 from tests.acceptance.wire import EVENT, JSON
 from tests.browser.desk import Desk
 from tests.browser.test_operators import sign_in, visit
@@ -201,6 +202,54 @@ def test_a_group_shows_its_members_and_registrations(desk: Desk) -> None:
     session = page.get_by_role("dialog", name="Session ")
     expect(session.get_by_text("Best-effort delivery has no positions")).to_be_visible()
     assert show(desk, f"/v1/session-groups/{group['id']}")["suspended"] is True
+
+
+def test_a_group_that_shares_shows_its_position_and_its_events_in_flight(desk: Desk) -> None:
+    desk.zone.create_stream("orders")
+    page = desk.open("sessions", "Sessions")
+    desk.button("New session group").click()
+    form = page.get_by_role("dialog", name="New session group")
+    form.get_by_role("combobox", name="Client").fill("tester")
+    form.get_by_label("Name").fill("workers")
+    expect(form.get_by_label("Key")).to_have_count(0)
+    form.get_by_role("combobox", name="Each event goes to").click()
+    page.get_by_role("option", name="one member").click()
+    form.get_by_label("Key").fill("@colour")
+    form.get_by_label("Attempts").fill("5")
+    form.get_by_role("button", name="Create").click()
+    expect(form.get_by_label("Key")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Key").fill("customer")
+    form.get_by_role("button", name="Create").click()
+    detail = page.get_by_role("dialog", name="Session group ")
+    expect(detail.get_by_text(f"{RELIABLE}, at most 5 attempts")).to_be_visible()
+    expect(detail.get_by_text("one member by customer")).to_be_visible()
+    expect(detail.get_by_text("No events in flight")).to_be_visible()
+    [made] = show(desk, "/v1/session-groups")["items"]
+    shared = made["sharing"], made["share_by"], made["attempts_max"]
+    assert shared == ("one", "customer", 5)
+    member = create_session(desk.zone, "one", group="workers")
+    desk.zone.register({**SHOP, "session_group": "workers"})
+    desk.zone.emit("orders", [{**EVENT, "attributes": {"customer": n}} for n in range(4)])
+    assert len(pulled(desk.zone, 3, "one", visibility_s=600)) == 3
+    pull(desk.zone, "one", max=0, **acknowledged(1))
+    position = detail.get_by_role("table", name="Streams of the session group").get_by_role("row")
+    expect(position.nth(1).get_by_role("cell").nth(1)).to_have_text("1")
+    expect(position.nth(1).get_by_role("cell").nth(3)).to_have_text("3")
+    claims = detail.get_by_role("table", name="Events in flight of the session group")
+    expect(claims.get_by_role("row")).to_have_count(3)
+    expect(claims.get_by_role("row").nth(1)).to_contain_text("one")
+    expect(claims.get_by_role("row").nth(1).get_by_role("cell").nth(1)).to_have_text("2")
+    end_visibility(desk.hub, 3)
+    expect(claims.get_by_role("row").nth(2)).to_contain_text("over")
+    visit(desk, f"sessions?session={member['id']}", "Sessions")
+    flight = page.get_by_role("table", name="Events in flight of the session")
+    expect(flight.get_by_role("row")).to_have_count(3)
+    expect(flight.get_by_role("row").nth(1).get_by_role("cell").nth(2)).to_have_text("1")
+    visit(desk, "sessions", "Sessions")
+    groups = page.get_by_role("table", name="Session groups").get_by_role("row").nth(1)
+    expect(groups).to_contain_text("one member by customer")
+    expect(groups.get_by_role("cell").nth(5)).to_have_text("3")
+    expect(groups.get_by_role("cell").nth(6)).to_have_text("2")
 
 
 def test_a_registration_belongs_to_a_session_or_a_session_group(desk: Desk) -> None:

@@ -25,6 +25,7 @@ CASES: dict[str, tuple[float | None, float | None]] = {
     "replay_1m_http": (None, None),
     "cursor_last": (1.3, None),
     "match_10k": (None, None),
+    "pattern_joins": (50, 500),
     "churn_events": (1, None),
     "million_callback": (1.5, None),
     "hostile_refusal": (None, None),
@@ -32,6 +33,7 @@ CASES: dict[str, tuple[float | None, float | None]] = {
     "callbacks_1": (None, None),
     "sessions_idle": (1.0, None),
     "away_few": (2.0, None),
+    "pull_shared": (0.15, None),
     "archive_read": (None, None),
     "spark_index_open": (1, None),
 }

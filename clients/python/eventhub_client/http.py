@@ -96,7 +96,7 @@ async def refuse(response: aiohttp.ClientResponse) -> None:
     """Raise HubProblem unless the response is a success."""
     if response.status >= 400:
         problem = {"status": response.status, **_problem(await response.read())}
-        raise refusal(problem, retry_after_s=_retry_after_s(response))
+        raise refusal(problem, retry_after_s=retry_after_s(response.headers))
 
 
 def stream_path(stream: str, *rest: str) -> str:
@@ -113,8 +113,9 @@ def _problem(body: bytes) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else {}
 
 
-def _retry_after_s(response: aiohttp.ClientResponse) -> float | None:
-    text = response.headers.get("Retry-After", "")
+def retry_after_s(headers: Mapping[str, str] | None) -> float | None:
+    """Return the pause that an answer names."""
+    text = (headers or {}).get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() else None
 
 

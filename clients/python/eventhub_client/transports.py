@@ -14,7 +14,7 @@ import orjson
 
 from eventhub.base import limits
 from eventhub_client.errors import refusal
-from eventhub_client.http import Http, Request, refuse, stream_path
+from eventhub_client.http import Http, Request, refuse, retry_after_s, stream_path
 from eventhub_client.position import ReadPosition
 
 Message = dict[str, Any]
@@ -50,7 +50,7 @@ async def open_socket(http: Http) -> AsyncIterator[aiohttp.ClientWebSocketRespon
             heartbeat=limits.CLIENT_SILENCE_S / 2,
         )
     except aiohttp.WSServerHandshakeError as error:
-        raise refusal(_handshake(error)) from error
+        raise refusal(_handshake(error), retry_after_s=retry_after_s(error.headers)) from error
     async with socket:
         yield socket
 

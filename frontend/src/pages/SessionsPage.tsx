@@ -8,7 +8,7 @@ import { NewSession } from "../features/sessions/NewSession";
 import { NewSessionGroup } from "../features/sessions/NewSessionGroup";
 import { SessionDetail } from "../features/sessions/SessionDetail";
 import { SessionGroupDetail } from "../features/sessions/SessionGroupDetail";
-import { deliveryText, KINDS, type Session, type SessionFilter, type SessionGroup, useSessionGroups, useSessions } from "../features/sessions/sessions";
+import { deliveryText, KINDS, type Session, type SessionFilter, type SessionGroup, sharingText, useSessionGroups, useSessions } from "../features/sessions/sessions";
 import { SessionState, StateOf } from "../features/sessions/SessionState";
 import type { Column } from "../parts/DataTable";
 import { Empty } from "../parts/Empty";
@@ -35,6 +35,9 @@ const GROUP_COLUMNS: Column<SessionGroup>[] = [
   { title: "State", cell: ({ suspended, disconnected }) => <SessionState suspended={suspended} disconnected={disconnected} /> },
   { title: "Client", cell: ({ client }) => client },
   { title: "Delivery", cell: (group) => deliveryText(group) },
+  { title: "Each event to", cell: (group) => sharingText(group) },
+  { title: "Lag", cell: ({ lag }) => (lag === null ? "–" : whole(lag)), right: true },
+  { title: "In flight", cell: ({ claims }) => (claims === null ? "–" : whole(claims)), right: true },
   { title: "Members", cell: ({ sessions }) => whole(sessions), right: true },
   { title: "Registrations", cell: ({ registrations }) => whole(registrations), right: true },
 ];
@@ -175,8 +178,13 @@ function Groups({ zone, client, onOpen }: { zone: string; client: string | undef
       keyOf={({ id }) => String(id)}
       nameOf={({ name }) => `Session group ${name}`}
       onOpen={({ id }) => onOpen(id)}
-      minWidth={640}
-      empty={<Empty title="No session groups" about="Consumer sessions in a group share its registrations and its settings of delivery: each member gets every event that matches." />}
+      minWidth={860}
+      empty={
+        <Empty
+          title="No session groups"
+          about="Consumer sessions in a group share its registrations and its settings of delivery: every member gets each event that matches, or one of them does."
+        />
+      }
     />
   );
 }

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 
+import aiohttp
+import psycopg
 import pytest
 from eventhub_client import sessions
 from eventhub_client.errors import Missing, NotAllowed
@@ -14,7 +16,7 @@ from eventhub_client.types import Delivered, SessionEnded
 from eventhub.base import limits
 from tests.acceptance.consumers import change, consumer, create_session
 from tests.acceptance.cut import way
-from tests.acceptance.wire import EVENT, numbered, session
+from tests.acceptance.wire import EVENT, numbered, session, until
 from tests.live import LiveHub, LiveZone
 
 WAIT_S = 30.0
@@ -213,3 +215,33 @@ async def test_each_socket_of_a_stopping_process_gets_another_pause(
     assert len(pauses) > 10
     assert 0 <= min(pauses) <= max(pauses) <= 60 / limits.RECONNECTS_PER_S
     assert waits[0] is not None
+
+
+async def test_a_handshake_that_a_stopping_process_cannot_complete_is_to_be_repeated(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """It was answered with 500, so that clients gave up."""
+    key = orders.key("listen:*")
+    web = hub.web[1]
+    url = web.url.replace("http", "ws") + "/v1/ws"
+    headers = {"Authorization": f"Bearer {key}"}
+    with psycopg.connect(hub.database_url) as holder:
+        holder.execute("LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE")
+        connecting = asyncio.create_task(_handshake_status(url, headers))
+        await until(lambda: bool(hub.sql("SELECT 1 FROM pg_locks WHERE NOT granted")))
+        try:
+            await asyncio.to_thread(web.stop)
+        finally:
+            holder.rollback()
+            await asyncio.to_thread(web.start)
+    status, after = await connecting
+    assert status == 503
+    assert 1 <= int(after) <= limits.REFUSED_RECONNECT_S_MAX
+
+
+async def _handshake_status(url: str, headers: dict[str, str]) -> tuple[int, str]:
+    """Return the status and the header Retry-After of a refused handshake."""
+    async with aiohttp.ClientSession(headers=headers) as http:
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            await http.ws_connect(url)
+    return refused.value.status, (refused.value.headers or {}).get("Retry-After", "")

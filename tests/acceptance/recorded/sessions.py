@@ -7,6 +7,10 @@ _READER = {"name": "reader", "kind": "consumer"}
 _SUPPLIES = [{"domain": "shop", "type": "order.placed"}]
 _EMIT = "POST /v1/streams/orders/events"
 _EVENT = {"domain": "shop", "type": "order.placed"}
+_SHARING = (
+    *({"share_by": "a"}, {"sharing": "one", "quality": "best_effort"}),
+    {"sharing": "one", "attempts_max": 0},
+)
 CALLS = [
     Call("admin", f"POST {_GROUPS}", {"name": "team"}, keep={"<sessiongroup>": "id"}),
     *sends("admin", f"POST {_GROUPS}", {}, {"name": "team"}),
@@ -33,7 +37,10 @@ CALLS = [
     *gets("admin", f"{_SESSIONS}/nobody/events", f"{_SESSIONS}/writer/events"),
     *gets("admin", f"{_SESSIONS}/<session>", _SESSIONS, f"{_SESSIONS}?kind=supplier"),
     *gets("admin", f"{_SESSIONS}/<session>/positions", f"{_SESSIONS}/0/positions"),
+    *gets("admin", f"{_SESSIONS}/<session>/claims", f"{_SESSIONS}/0/claims"),
     *gets("admin", f"{_GROUPS}/<sessiongroup>", _GROUPS, f"{_SESSIONS}?kind=x"),
+    *gets("admin", f"{_GROUPS}/<sessiongroup>/positions", f"{_GROUPS}/<sessiongroup>/claims"),
+    *sends("admin", f"POST {_GROUPS}", *({"name": "pool", **more} for more in _SHARING)),
     *gets("peer", f"{_SESSIONS}/<session>", f"{_GROUPS}/<sessiongroup>"),
     Call("admin", "POST /v1/registrations", {"streams": ["orders"], "session": "nobody"}),
     Call("admin", _EMIT, _EVENT, headers={"EventHub-Session": "reader"}),

@@ -21,6 +21,7 @@ from tests.benchmarks.load import (
     latency,
     library,
     neighbour,
+    pull,
     replay,
     sessions,
     sockets,
@@ -38,6 +39,7 @@ from tests.benchmarks.load.jobs import (
     Job,
     LatencyJob,
     NeighbourJob,
+    PullJob,
     ReplayJob,
     SessionsJob,
     SocketsJob,
@@ -68,6 +70,7 @@ RUNS: dict[type[Job], Callable[[Any], Coroutine[None, None, dict[str, float]]]] 
     CrowdJob: neighbour.crowd,
     SessionsJob: sessions.run,
     AwayJob: away.run,
+    PullJob: pull.run,
 }
 
 

@@ -211,6 +211,19 @@ class AwayJob(NamedTuple):
     pid: int  # of the server
 
 
+class PullJob(NamedTuple):
+    """Read so many stored events by pulls of these sessions, each over one of the ports, at most
+    `most` in a request; without sessions by long polls of the target.
+    """
+
+    target: Target
+    ports: list[int]
+    stream: str
+    sessions: list[str]
+    most: int
+    events: int
+
+
 Job = (
     HttpJob
     | SocketsJob
@@ -225,9 +238,10 @@ Job = (
     | CrowdJob
     | SessionsJob
     | AwayJob
+    | PullJob
 )
 _ALL: tuple[type[Job], ...] = (
     *(HttpJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
-    *(ChurnJob, LatencyJob, HostileJob, NeighbourJob, CrowdJob, SessionsJob, AwayJob),
+    *(ChurnJob, LatencyJob, HostileJob, NeighbourJob, CrowdJob, SessionsJob, AwayJob, PullJob),
 )
 KINDS: dict[str, type[Job]] = {kind.__name__: kind for kind in _ALL}

@@ -31,9 +31,9 @@ class WatchedSession(ConsumerSession):
         self.attempts.append(time.monotonic())
         await super()._once()
 
-    async def _begin(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+    def _begin(self) -> None:
         self.connected = True
-        await super()._begin(socket)
+        super()._begin()
 
     def _lose(self) -> None:
         self.connected = False
@@ -48,6 +48,7 @@ class Member:
         self.received: Counter[int] = Counter()  # by the number of the event
         self.stored: set[int] = set()
         self.problems: list[str] = []
+        self.ended = False  # with a problem
         self._acknowledging: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -62,6 +63,7 @@ class Member:
                     self._start(self._acknowledge(number, event))
         except (HubProblem, SessionEnded) as error:
             self.problems.append(f"{self.session.name}: {error!r}")
+            self.ended = True
 
     async def _acknowledge(self, number: int, event: Delivered) -> None:
         try:

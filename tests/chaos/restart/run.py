@@ -184,14 +184,17 @@ class Drill:
         await self._hub.ready()
 
     def _missing(self) -> int:
-        """Return how many of the sessions that were started are not connected."""
-        return sum(not one.session.connected for one in self._members[: self._started])
+        """Return how many of the sessions that were started, and have not ended, are not
+        connected.
+        """
+        started = self._members[: self._started]
+        return sum(not one.session.connected and not one.ended for one in started)
 
     def _unreceived(self) -> Sequence[tuple[int, int]]:
         return [
             (number, session)
             for number, session in self._producer.emitted.items()
-            if number not in self._members[session].received
+            if number not in self._members[session].received and not self._members[session].ended
         ]
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from delivery.forward.leases import Lease
 from delivery.forward.stream_matchers import StreamMatchers
-from delivery.listening.registration_matcher import RegistrationMatcher, RegistrationSet
+from delivery.listening.registration_matcher import RegistrationMatcher
+from delivery.listening.version_loader import RegistrationSet, VersionLoader
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.stored import StoredEvent
@@ -120,9 +121,9 @@ async def test_slow_filters_delay_no_other_stream(
     assert sorted((await applying).match(EVENT, 1).endpoints) == endpoints[:-1]
 
     registrations = long_filters(world, slow.stream_id, endpoints[:-1], "amount")
-    log, feed = interests._log, interests._feed
+    loader, feed = VersionLoader(interests._log), interests._feed
     named = RegistrationSet(tuple(registrations))
-    async with RegistrationMatcher.open(log, feed, named, slow.stream_id) as listened:
+    async with RegistrationMatcher.open(loader, feed, named, slow.stream_id) as listened:
         await listened.catch_up(0)
         event = StoredEvent("", 1, DEFAULT_MASK, 0, encode(EVENT))
         assert listened.matching(event).ids == registrations

@@ -9,7 +9,8 @@ from typing import cast
 
 import pytest
 
-from delivery.listening.registration_matcher import RegistrationMatcher, RegistrationSet
+from delivery.listening.registration_matcher import RegistrationMatcher
+from delivery.listening.version_loader import RegistrationSet, VersionLoader
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.log import Log
@@ -61,7 +62,7 @@ async def test_a_listener_is_notified_of_its_own_registrations_only() -> None:
     """
     changes = feed()
     named = RegistrationSet((1, 2))
-    async with RegistrationMatcher.open(cast(Log, UnavailableLog()), changes, named, 1) as matcher:
+    async with RegistrationMatcher.open(cast(VersionLoader, None), changes, named, 1) as matcher:
         assert not changes.listeners
         for change, stale in (
             (CatalogChange(7, 1), False),

@@ -10,31 +10,33 @@ export interface DeliveryValues {
   quality: Quality;
   order: Order;
   window: Typed;
+  attempts: Typed; // empty: without end
   delay: Typed; // empty: the hub's default
   hold: Typed;
   types: string[];
   suppliers: string[];
 }
 
-export const DELIVERY_FIELDS = ["quality", "order", "window", "order_options"];
+export const DELIVERY_FIELDS = ["quality", "order", "window", "attempts_max", "order_options"];
 const HOLDS: readonly Order[] = ["supplier", "timestamp", "causal"];
 
 /** The values of a new session, or of an existing session or session group. */
-export function deliveryOf(from?: Pick<SessionGroup, "quality" | "order" | "window" | "order_options">): DeliveryValues {
+export function deliveryOf(from?: Pick<SessionGroup, "quality" | "order" | "window" | "attempts_max" | "order_options">): DeliveryValues {
   const { occur_delay_ms: delay = "", hold_ms: hold = "", types = [], suppliers = [] } = from?.order_options ?? {};
   const { quality = "reliable", order = "fifo", window = 100 } = from ?? {};
-  return { quality, order, window, delay, hold, types: types.map((one) => (typeof one === "string" ? one : textOfType(one))), suppliers };
+  const attempts = from?.attempts_max ?? "";
+  return { quality, order, window, attempts, delay, hold, types: types.map((one) => (typeof one === "string" ? one : textOfType(one))), suppliers };
 }
 
 /** The values as the fields of a request. Options that the order does not use are omitted. */
-export function deliveryFields({ quality, order, window, delay, hold, types, suppliers }: DeliveryValues) {
+export function deliveryFields({ quality, order, window, attempts, delay, hold, types, suppliers }: DeliveryValues) {
   const options: Options = {
     ...(order === "timestamp" && delay !== "" && { occur_delay_ms: Number(delay) }),
     ...(HOLDS.includes(order) && hold !== "" && { hold_ms: Number(hold) }),
     ...(order === "type" && types.length > 0 && { types: types.map((one) => (one.includes("::") ? typeOf(one) : one)) }),
     ...(order === "supplier" && suppliers.length > 0 && { suppliers }),
   };
-  return { quality, order, order_options: options, window: Number(window) };
+  return { quality, order, order_options: options, window: Number(window), attempts_max: attempts === "" ? null : Number(attempts) };
 }
 
 interface Props {
@@ -76,6 +78,18 @@ export function DeliveryInputs({ values, error, onChange }: Props) {
         onChange={(window) => set({ window })}
         error={errorAt(error, "window")}
       />
+      {values.quality === "reliable" && (
+        <NumberInput
+          label="Attempts"
+          description="How often an event is handed out to pulls and to members that share. If it is not acknowledged after the last time, it is skipped, and an event of system says so."
+          placeholder="Without end"
+          min={1}
+          allowDecimal={false}
+          value={values.attempts}
+          onChange={(attempts) => set({ attempts })}
+          error={errorAt(error, "attempts_max")}
+        />
+      )}
     </>
   );
 }

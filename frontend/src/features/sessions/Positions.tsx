@@ -7,7 +7,7 @@ import { Empty } from "../../parts/Empty";
 import { Listed } from "../../parts/Listed";
 import { Moment } from "../../parts/Moment";
 import { whole } from "../../parts/text";
-import { type Position, type Session, usePositions } from "./sessions";
+import { type Holder, type Position, type Session, usePositions } from "./sessions";
 
 /** The streams of a consumer session, with what it has acknowledged in each. */
 export function Positions({ zone, session }: { zone: string; session: Session }) {
@@ -23,22 +23,39 @@ export function Positions({ zone, session }: { zone: string; session: Session })
           <Text size="sm" c="dimmed" mb="xs">
             A connection continues after the acknowledged events. The lag counts all later events of the stream, whether they match or not.
           </Text>
-          <Listing zone={zone} id={session.id} />
+          <Listing
+            zone={zone}
+            holder={{ of: "session", id: session.id }}
+            about="A session has a position in each stream of its registrations, and of those of its group unless the members share."
+          />
         </>
       )}
     </section>
   );
 }
 
-function Listing({ zone, id }: { zone: string; id: number }) {
+/** The streams of a session group whose members share, with what they have acknowledged in each. */
+export function GroupPositions({ zone, id }: { zone: string; id: number }) {
+  return (
+    <section>
+      <Title order={2}>Streams</Title>
+      <Text size="sm" c="dimmed" mb="xs">
+        All members have one position. The lag counts all later events of the stream, whether they match or not.
+      </Text>
+      <Listing zone={zone} holder={{ of: "session group", id }} about="A group has a position in each stream of its registrations." />
+    </section>
+  );
+}
+
+function Listing({ zone, holder, about }: { zone: string; holder: Holder; about: string }) {
   return (
     <Listed
-      list={usePositions(zone, id)}
-      label="Streams of the session"
+      list={usePositions(zone, holder)}
+      label={`Streams of the ${holder.of}`}
       columns={columnsIn(zone)}
       keyOf={({ stream }) => stream}
       minWidth={560}
-      empty={<Empty title="No streams" about="A session has a position in each stream of its registrations, and of those of its group." />}
+      empty={<Empty title="No streams" about={about} />}
     />
   );
 }

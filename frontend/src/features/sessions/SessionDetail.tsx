@@ -13,6 +13,7 @@ import { Moment } from "../../parts/Moment";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { whole } from "../../parts/text";
 import { Undisturbed } from "../../parts/Undisturbed";
+import { Claims } from "./Claims";
 import { DELIVERY_FIELDS, deliveryFields, DeliveryInputs, deliveryOf } from "./DeliveryInputs";
 import { GroupInput } from "./GroupInput";
 import { useOwners } from "./owners";
@@ -57,6 +58,7 @@ export function SessionDetail({ zone, id, registrations, onDeleted }: Props) {
       {session.kind === "consumer" && (
         <>
           <Positions zone={zone} session={session} />
+          {session.delivery?.quality === "reliable" && <Claims zone={zone} holder={{ of: "session", id }} />}
           {registrations(session)}
         </>
       )}

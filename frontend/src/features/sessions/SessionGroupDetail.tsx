@@ -12,8 +12,10 @@ import { Moment } from "../../parts/Moment";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { whole } from "../../parts/text";
 import { Undisturbed } from "../../parts/Undisturbed";
+import { Claims } from "./Claims";
 import { DELIVERY_FIELDS, deliveryFields, DeliveryInputs, deliveryOf } from "./DeliveryInputs";
-import { deliveryText, oneSessionGroup, type SessionGroup, useChangeSessionGroup, useDeleteSessionGroup, useSessions } from "./sessions";
+import { GroupPositions } from "./Positions";
+import { deliveryText, oneSessionGroup, type SessionGroup, sharingText, useChangeSessionGroup, useDeleteSessionGroup, useSessions } from "./sessions";
 import { SessionState, StateOf } from "./SessionState";
 import { Switches } from "./Switches";
 
@@ -51,6 +53,12 @@ export function SessionGroupDetail({ zone, id, registrations, onOpen, onDeleted 
         }}
       />
       <Members zone={zone} group={group} onOpen={onOpen} />
+      {group.sharing === "one" && (
+        <>
+          <GroupPositions zone={zone} id={id} />
+          <Claims zone={zone} holder={{ of: "session group", id }} />
+        </>
+      )}
       {registrations(group)}
       <Undisturbed found={data} reload={refetch}>
         {(found, renew) => <Settings zone={zone} found={found} onReload={renew} />}
@@ -67,6 +75,13 @@ function About({ group: one }: { group: SessionGroup }) {
         ["Client", one.client],
         ["State", <SessionState key="state" suspended={one.suspended} disconnected={one.disconnected} />],
         ["Delivery", deliveryText(one)],
+        ["Each event to", sharingText(one)],
+        ...(one.lag === null || one.claims === null
+          ? []
+          : ([
+              ["Lag", one.lag === 1 ? "1 event" : `${whole(one.lag)} events`],
+              ["Events in flight", whole(one.claims)],
+            ] as const)),
         ["Members", whole(one.sessions)],
         ["Registrations", whole(one.registrations)],
         ["Created", <Moment key="created" at={one.created_at} />],
@@ -111,6 +126,7 @@ function Members({ zone, group, onOpen }: { zone: string; group: SessionGroup; o
           { title: "Client", cell: ({ client }) => client },
           { title: "State", cell: (session) => <StateOf session={session} /> },
           { title: "Lag", cell: ({ lag }) => (lag === null ? "–" : whole(lag)), right: true },
+          { title: "In flight", cell: ({ claims }) => whole(claims), right: true },
         ]}
         keyOf={({ id }) => String(id)}
         nameOf={({ name }) => `Member ${name}`}

@@ -11,6 +11,8 @@ export type SessionKind = Session["kind"];
 export type Quality = SessionGroup["quality"];
 export type Order = SessionGroup["order"];
 export type Position = components["schemas"]["SessionPosition"];
+export type Claim = components["schemas"]["SessionClaim"];
+export type Sharing = SessionGroup["sharing"];
 export type Options = components["schemas"]["OrderOptions"];
 export type SuppliedType = components["schemas"]["SuppliedType"];
 export type NewSession = components["schemas"]["NewSession"] & { client: string };
@@ -22,6 +24,9 @@ export const KINDS: readonly SessionKind[] = ["admin", "supplier", "consumer"];
 export const QUALITIES: readonly Quality[] = ["reliable", "best_effort"];
 export const ORDERS: readonly Order[] = ["none", "fifo", "priority", "validity", "supplier", "type", "timestamp", "causal"];
 
+export const SHARINGS: readonly Sharing[] = ["every", "one"];
+
+export const isSharing = (text: string | null): text is Sharing => SHARINGS.some((one) => one === text);
 export const isQuality = (text: string | null): text is Quality => QUALITIES.some((one) => one === text);
 export const isOrder = (text: string | null): text is Order => ORDERS.some((one) => one === text);
 
@@ -52,16 +57,37 @@ export function useSessionGroups(zone: string, client: string | undefined) {
   });
 }
 
-/** The positions of a session by stream. */
-export function usePositions(zone: string, id: number) {
+/** A session, or a session group whose members share. */
+export interface Holder {
+  of: "session" | "session group";
+  id: number;
+}
+
+/** The positions of a session or session group by stream. */
+export function usePositions(zone: string, { of, id }: Holder) {
   return useInfiniteQuery({
-    queryKey: [KIND, zone, "positions", id],
-    queryFn: ({ pageParam }) =>
-      done(
-        api.GET("/v1/sessions/{session}/positions", {
-          params: { path: { session: String(id) }, query: { zone, after: pageParam, limit: 100 } },
-        }),
-      ),
+    queryKey: [KIND, zone, "positions", of, id],
+    queryFn: ({ pageParam }) => {
+      const query = { zone, after: pageParam, limit: 100 };
+      return of === "session"
+        ? done(api.GET("/v1/sessions/{session}/positions", { params: { path: { session: String(id) }, query } }))
+        : done(api.GET("/v1/session-groups/{session_group}/positions", { params: { path: { session_group: String(id) }, query } }));
+    },
+    refetchInterval: REFRESH_MS,
+    ...PAGING,
+  });
+}
+
+/** The events that a session or session group has not acknowledged, those that were handed out first at first. */
+export function useClaims(zone: string, { of, id }: Holder) {
+  return useInfiniteQuery({
+    queryKey: [KIND, zone, "claims", of, id],
+    queryFn: ({ pageParam }) => {
+      const query = { zone, after: pageParam, limit: 100 };
+      return of === "session"
+        ? done(api.GET("/v1/sessions/{session}/claims", { params: { path: { session: String(id) }, query } }))
+        : done(api.GET("/v1/session-groups/{session_group}/claims", { params: { path: { session_group: String(id) }, query } }));
+    },
     refetchInterval: REFRESH_MS,
     ...PAGING,
   });
@@ -132,9 +158,16 @@ function useWrite<Body, Answer>(zone: string, mutationFn: (body: Body) => Promis
 }
 
 /** The settings of delivery in a few words. */
-export function deliveryText({ quality, order, window }: Pick<SessionGroup, "quality" | "order" | "window">): string {
-  const credits = quality === "reliable" ? `, window ${whole(window)}` : "";
-  return `${qualityText(quality)}, ${order}${credits}`;
+export function deliveryText({ quality, order, window, attempts_max: attempts }: Pick<SessionGroup, "quality" | "order" | "window" | "attempts_max">): string {
+  if (quality !== "reliable") return `${qualityText(quality)}, ${order}`;
+  const end = attempts === null ? "" : `, at most ${attempts === 1 ? "1 attempt" : `${whole(attempts)} attempts`}`;
+  return `${quality}, ${order}, window ${whole(window)}${end}`;
+}
+
+/** How the members of a group share its events, in a few words. */
+export function sharingText({ sharing, share_by: key }: Pick<SessionGroup, "sharing" | "share_by">): string {
+  if (sharing === "every") return "every member";
+  return key === "" ? "one member" : `one member by ${key}`;
 }
 
 export function qualityText(quality: Quality): string {

@@ -130,6 +130,7 @@ CASES = (
           ("400 invalid_field", "supplies.1.type", [TYPE, {"domain": "shop", "type": "a*"}]))),
     *(change(f"{name} {value!r}", "400 invalid_field", name, **{name: value})
       for name, value in (("window", 0), ("window", 10_001), ("window", "5"), ("order", "random"),
+                          ("attempts_max", 0), ("attempts_max", 1_001), ("attempts_max", "5"),
                           ("quality", "good"), ("suspended", None), ("disconnected", 1))),
     *(change(f"options {at}", outcome, f"order_options.{at}", order_options=options)
       for outcome, at, options in (
@@ -153,14 +154,39 @@ CASES = (
     *(bad(f"positions of {number}", f"GET {SESSION}/positions", f"{SESSIONS}/{number}/positions",
           "404 unknown_session", "session", key=key)
       for number, key in (("0", "admin"), ("x", "admin"), ("<theirsession>", "listener"))),
-    bad("positions by client", f"GET {SESSION}/positions",
-        f"{SESSIONS}/<session>/positions?client=a", "400 unknown_field", "client"),
+    *(bad(f"{what} of group {number}", f"GET {GROUP}/{what}", f"{GROUPS}/{number}/{what}",
+          "404 unknown_session_group", "session_group", key=key)
+      for what in ("positions", "claims")
+      for number, key in (("0", "admin"), ("x", "admin"), ("<theirsessiongroup>", "listener"))),
+    *(bad(f"claims of {number}", f"GET {SESSION}/claims", f"{SESSIONS}/{number}/claims",
+          "404 unknown_session", "session", key=key)
+      for number, key in (("0", "admin"), ("x", "admin"), ("<theirsession>", "listener"))),
+    *(bad(f"{what} by client", f"GET {route}/{what}", f"{path}/{what}?client=a",
+          "400 unknown_field", "client")
+      for what in ("positions", "claims")
+      for route, path in ((SESSION, f"{SESSIONS}/<session>"), (GROUP, f"{GROUPS}/<sessiongroup>"))),
+    *(bad(f"claims {query}", f"GET {SESSION}/claims", f"{SESSIONS}/<session>/claims?{query}",
+          "400 invalid_field", query.split("=")[0])
+      for query in ("limit=0", "limit=1001", "after=x")),
     group("no name", "400 missing_field", "name"),
     group("name a number", "400 invalid_field", "name", name="12"),
     group("taken", "409 session_group_exists", "name", name="team"),
     group("taken by another client", "409 session_group_exists", "name", name="theirs"),
     group("supplies", "400 unknown_field", "supplies", name="a", supplies=[]),
     group("another client", "403 forbidden", "", key="listener", name="a", client="them"),
+    *(group(f"{at} {fields}", "400 invalid_field", at, name="a", **fields)
+      for at, fields in (
+          ("sharing", {"sharing": "two"}), ("sharing", {"sharing": None}),
+          ("sharing", {"sharing": True}), ("share_by", {"sharing": "one", "share_by": 1}),
+          ("share_by", {"sharing": "one", "share_by": "@colour"}),
+          ("share_by", {"share_by": "a"}),
+          ("share_by", {"sharing": "every", "share_by": "a"}),
+          ("quality", {"sharing": "one", "quality": "best_effort"}),
+          ("order", {"sharing": "one", "share_by": "a", "order": "priority"}),
+          ("attempts_max", {"attempts_max": 0}), ("attempts_max", {"attempts_max": 1.5}))),
+    *(bad(f"{name} changed", f"PATCH {GROUP}", f"{GROUPS}/<sessiongroup>", "400 unknown_field",
+          name, body={name: value})
+      for name, value in (("sharing", "one"), ("share_by", "a"))),
     bad("in use", f"DELETE {GROUP}", f"{GROUPS}/<sessiongroup>", "409 session_group_in_use",
         "session_group"),
     *(bad(f"group {number}", f"{method} {GROUP}", f"{GROUPS}/{number}",

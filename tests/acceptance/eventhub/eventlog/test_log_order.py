@@ -17,6 +17,7 @@ from delivery.listening.catchup import CatchUpScheduler
 from delivery.listening.in_process import LocalHub
 from delivery.listening.listener_recorder import recording_listeners
 from delivery.listening.services import ListenerServices
+from delivery.listening.version_loader import VersionLoader
 from eventhub.access.authorizer import Authorizer
 from eventhub.base.clock import SystemClock
 from eventhub.eventlog.log import Log
@@ -49,6 +50,7 @@ async def in_process(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub]:
                     closures,
                     record,
                     CatchUpScheduler(),
+                    VersionLoader(log),
                 )
                 yield LocalHub(services, zone.admin)
         finally:

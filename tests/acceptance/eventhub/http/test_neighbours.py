@@ -20,6 +20,7 @@ from delivery.listening.listener_recorder import recording_listeners
 from delivery.listening.pump import SocketPump, SocketServices, SocketWriter
 from delivery.listening.services import ListenerServices
 from delivery.listening.socket_emits import SocketEmits
+from delivery.listening.version_loader import VersionLoader
 from delivery.sessions.delivery import SessionDelivery
 from delivery.sessions.pull_source import PullServices
 from delivery.sessions.pull_sources import PullSources
@@ -70,7 +71,7 @@ async def services_of(hub: LiveHub) -> AsyncIterator[ListenerServices]:
                     Closures(log, feed),
                     record,
                 )
-                yield ListenerServices(*parts, CatchUpScheduler())
+                yield ListenerServices(*parts, CatchUpScheduler(), VersionLoader(log))
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)

@@ -1,0 +1,67 @@
+"""The sessions that the connections of one process serve, by id. Plain module.
+
+Concurrency contract: one event loop.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+
+from delivery.sessions.connected import ConnectedSession
+from eventhub.base import metrics
+from registrations.feed import CatalogChange, Feed
+
+
+class ConnectedSessions:
+    """Connected sessions, which notice when they may have got new streams."""
+
+    def __init__(self, feed: Feed) -> None:
+        self.by_id: dict[int, ConnectedSession] = {}
+        self.any = asyncio.Event()  # set while there is one
+        self._feed = feed
+        self._subscriptions: dict[ConnectedSession, ExitStack] = {}
+
+    def __contains__(self, session: ConnectedSession) -> bool:
+        return session in self._subscriptions
+
+    def subscribe(self, session: ConnectedSession) -> None:
+        """Have a session notice registrations from now on: its positions are read after this."""
+        subscriptions = self._subscriptions[session] = ExitStack()
+        for owner in session.owners:
+            subscription = self._feed.owner_subscription(owner, _notice(session))
+            subscriptions.enter_context(subscription)
+
+    def unsubscribe(self, session: ConnectedSession) -> None:
+        """End what `subscribe` began, for a session that was not connected."""
+        self._subscriptions.pop(session).close()
+
+    def add(self, session: ConnectedSession) -> None:
+        """Add a session that its connection is attached to; the connection of this process that
+        served it before ends it.
+        """
+        before = self.by_id.get(session.settings.id)
+        if before is not None:
+            before.end("replaced")
+        self.by_id[session.settings.id] = session
+        self.any.set()
+        metrics.CONNECTED_SESSIONS.labels(session.transport).inc()
+
+    def remove(self, session: ConnectedSession) -> None:
+        self.unsubscribe(session)
+        if self.by_id.get(session.settings.id) is session:
+            del self.by_id[session.settings.id]
+        if not self.by_id:
+            self.any.clear()
+        metrics.CONNECTED_SESSIONS.labels(session.transport).dec()
+
+
+def _notice(session: ConnectedSession) -> Callable[[CatalogChange | None], None]:
+    """Return the function that notices when a session may have got new streams."""
+    return partial(_note_new_streams, session)
+
+
+def _note_new_streams(session: ConnectedSession, change: CatalogChange | None) -> None:
+    if change is None or change.owner in session.owners:
+        session.may_have_new_streams = True
+        session.waker.set()

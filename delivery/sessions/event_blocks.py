@@ -1,0 +1,133 @@
+"""Stored events of one stream that many sessions read: after a restart thousands of them pass the
+same events, of which each concerns a few. Whole blocks are kept for a moment, with the events by
+their atoms. Plain module.
+
+Concurrency contract: one event loop.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from time import monotonic
+
+from delivery.listening.catchup import page_bytes
+from eventhub.base import limits
+from eventhub.eventlog.stored import Cursor, StoredEvent
+from registrations.matching.postings import Postings, SpecKeys
+
+_SIZE = limits.SESSION_BLOCK_EVENTS
+_Key = tuple[str, int]  # segment, number of the block
+
+
+class EventBlock:
+    """All events of a segment from a multiple of the size, which has number 0, to the next one."""
+
+    def __init__(self, events: list[StoredEvent]) -> None:
+        self.events = events
+        self.bytes = page_bytes(events)
+        self.used_s = monotonic()
+        self._postings: Postings | None = None
+
+    @property
+    def is_indexed(self) -> bool:
+        return self._postings is not None
+
+    def after(self, sequence: int) -> list[StoredEvent]:
+        """Return the events after a sequence of the block, or of the one before."""
+        return self.events[max(sequence + 1 - self.events[0].sequence, 0) :]
+
+    def select(self, specs: Sequence[SpecKeys], first: int, last: int) -> Iterator[StoredEvent]:
+        """Yield the events between two sequences that may match one of the specs."""
+        if self._postings is None:
+            self._postings = Postings([stored.event for stored in self.events])
+        for at in self._postings.candidates(specs):
+            stored = self.events[at]
+            if first <= stored.sequence <= last:
+                yield stored
+
+
+class EventBlocks:
+    """The blocks of one stream, as long as its history is not in doubt (`clear`)."""
+
+    total_bytes = 0  # of all streams of the process
+
+    def __init__(self) -> None:
+        self._blocks: OrderedDict[_Key, EventBlock] = OrderedDict()
+
+    def after(self, cursor: Cursor, count: int) -> list[StoredEvent]:
+        """Return the next events after a cursor from consecutive blocks, about so many; empty if
+        they are to be read.
+        """
+        found: list[StoredEvent] = []
+        sequence = cursor.sequence
+        while len(found) < count and (block := self._get(_key(cursor.segment, sequence + 1))):
+            found += block.after(sequence)
+            sequence = found[-1].sequence
+        return found
+
+    def keep(self, page: Sequence[StoredEvent]) -> None:
+        """Keep the whole blocks of a page for other readers."""
+        for key, events in _parts(page):
+            if len(events) == _SIZE and key not in self._blocks:
+                self._put(key, EventBlock(events))
+
+    async def select(
+        self, page: Sequence[StoredEvent], specs: Sequence[SpecKeys]
+    ) -> list[StoredEvent]:
+        """Return the events of a page that may match one of the specs, and its last event."""
+        self.keep(page)
+        found: list[StoredEvent] = []
+        for key, events in _parts(page):
+            block = self._get(key)
+            if block is None:
+                found += events
+                continue
+            if not block.is_indexed:
+                await asyncio.sleep(0)  # it takes some ms
+            found += block.select(specs, events[0].sequence, events[-1].sequence)
+        if not found or found[-1].sequence != page[-1].sequence:
+            found.append(page[-1])
+        return found
+
+    def drop_idle(self) -> None:
+        """Drop the blocks that nobody has used for a while."""
+        before_s = monotonic() - limits.SESSION_BLOCKS_IDLE_S
+        while self._blocks and next(iter(self._blocks.values())).used_s < before_s:
+            self._drop()
+
+    def clear(self) -> None:
+        while self._blocks:
+            self._drop()
+
+    def _get(self, key: _Key) -> EventBlock | None:
+        block = self._blocks.get(key)
+        if block is not None:
+            block.used_s = monotonic()
+            self._blocks.move_to_end(key)
+        return block
+
+    def _put(self, key: _Key, block: EventBlock) -> None:
+        self._blocks[key] = block
+        EventBlocks.total_bytes += block.bytes
+        while EventBlocks.total_bytes > limits.SESSION_BLOCKS_BYTES_TOTAL_MAX and self._blocks:
+            self._drop()
+
+    def _drop(self) -> None:
+        _, block = self._blocks.popitem(last=False)
+        EventBlocks.total_bytes -= block.bytes
+
+
+def block_start(cursor: Cursor) -> Cursor:
+    """Return the position before the block of the event after a cursor."""
+    return Cursor(cursor.segment, (cursor.sequence + 1) // _SIZE * _SIZE - 1)
+
+
+def _parts(page: Sequence[StoredEvent]) -> Iterator[tuple[_Key, list[StoredEvent]]]:
+    """Yield the parts of a page by block."""
+    for key, part in groupby(page, lambda stored: _key(stored.segment, stored.sequence)):
+        yield key, list(part)
+
+
+def _key(segment: str, sequence: int) -> _Key:
+    return segment, sequence // _SIZE

@@ -1,0 +1,115 @@
+"""The follower of a session's reader: new events come from the router of the stream, stored ones in
+blocks that many readers share. Plain module.
+"""
+
+from collections.abc import Callable
+
+from delivery.sessions.event_blocks import EventBlocks, block_start
+from delivery.sessions.event_routing import SessionRoute
+from eventhub.base import limits
+from eventhub.base.errors import Gone, SegmentMismatch
+from eventhub.eventlog.log import Follower
+from eventhub.eventlog.read import ReadLimits
+from eventhub.eventlog.stored import StoredEvent
+
+_PAGE = ReadLimits()
+_PAGE_EVENTS = limits.LISTEN_PAGE_EVENTS_MAX  # a multiple of the size of blocks
+
+
+class RoutedFollower(Follower):
+    """A follower whose events of the ring come from a route, where it serves."""
+
+    __slots__ = ("_reads_all", "_route", "narrows", "routed")
+
+    def __init__(
+        self, follower: Follower, route: SessionRoute, reads_all: Callable[[], bool]
+    ) -> None:
+        """Take the place of a follower. `reads_all`: whether the reader needs every event."""
+        super().__init__(follower.ring, follower.position, follower._read)
+        self.cursor = follower.cursor
+        self.routed = False  # whether the last page came from the route
+        self.narrows = False  # whether the reader evaluates few events of a page
+        self._route = route
+        self._reads_all = reads_all
+
+    @property
+    def serves(self) -> bool:
+        """Whether the route has all events after the cursor that are to be evaluated."""
+        life = self.ring.life
+        return (
+            self._life == life
+            and self._route.serves(self.cursor.sequence, life)
+            and not self._reads_all()
+        )
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to evaluate."""
+        route = self._route
+        return self.serves and not route.is_due and not route.has(self.cursor.sequence)
+
+    @property
+    def live(self) -> bool:
+        """Whether the next event need not be read from the log."""
+        if self.serves or self._route.rest(self.cursor.sequence, self.ring.life):
+            return True
+        return self._life == self.ring.life and self.ring.holds(self.cursor.sequence)
+
+    def next_in_ring(self, count: int) -> list[StoredEvent] | None:
+        """Return the next events to evaluate; None if they must be read with `catch_up`."""
+        self.routed = self.serves
+        if self.routed:
+            return self._route.after(self.cursor.sequence, count)
+        self._route.read_ring()
+        rest = self._route.rest(self.cursor.sequence, self.ring.life)
+        if rest and self._life == self.ring.life and not self._reads_all():
+            return rest
+        return super().next_in_ring(self._to_block_end() if self._uses_blocks else count)
+
+    async def catch_up(self, page: ReadLimits = _PAGE) -> list[StoredEvent]:
+        """Read the next events from the log, as Follower.catch_up."""
+        self.routed = False
+        self._route.read_ring()
+        if not self._uses_blocks:
+            return await super().catch_up(page)
+        life = self.ring.life
+        found = self.blocks.after(self.cursor, _PAGE_EVENTS)
+        if not found:
+            found = await self._read_from_block_start(page)
+            self.blocks.keep(found)
+            found = [stored for stored in found if stored.sequence > self.cursor.sequence]
+        self._life = life  # the log has confirmed the cursor
+        return found
+
+    @property
+    def blocks(self) -> EventBlocks:
+        """The blocks of the stream."""
+        return self._route.blocks
+
+    @property
+    def _uses_blocks(self) -> bool:
+        return self.narrows and self._route.shares(self.ring.life) and not self._reads_all()
+
+    def _to_block_end(self) -> int:
+        """Return how many events a page has that ends with a block."""
+        return _PAGE_EVENTS - (self.cursor.sequence + 1) % limits.SESSION_BLOCK_EVENTS
+
+    async def _read_from_block_start(self, page: ReadLimits) -> list[StoredEvent]:
+        """Read the next events, with those of their block that are before them, for others that
+        read the same; without them, if the block begins in another segment or is not stored.
+        """
+        start = block_start(self.cursor)
+        if start.sequence < self.cursor.sequence:
+            try:
+                found = await self._read(start, page)
+            except (Gone, SegmentMismatch):
+                found = []
+            if any(stored.cursor == self.cursor for stored in found[:-1]):
+                return found
+        return await self._read(self.cursor, page)
+
+    def has_more(self) -> bool:
+        """Return whether an event is to be evaluated, or to be read from the log."""
+        if self.serves:
+            return self._route.has(self.cursor.sequence)
+        return super().next_in_ring(1) != []

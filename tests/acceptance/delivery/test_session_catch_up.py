@@ -1,0 +1,123 @@
+"""Many sessions that come back to one stream pass the same events: each is read and evaluated for
+those that it may concern.
+"""
+
+from typing import Any
+
+import pytest
+
+from tests.acceptance.consumers import connect, create_session
+from tests.acceptance.matched_streams import match_work
+from tests.acceptance.wire import EVENT, chunks, session, until
+from tests.live import LiveHub, LiveZone
+
+SESSIONS = 20
+EVENTS = 2_000
+PARTS_OF_BLOCKS = 3 * 256  # the first page, and where blocks begin and end
+
+
+@pytest.fixture
+def orders(zone: LiveZone) -> LiveZone:
+    zone.create_stream("orders", matching="scan")  # no other matcher of the hub works this way
+    return zone
+
+
+def numbered(n: int) -> dict[str, Any]:
+    """Return an event whose type, number and list of tags depend on n."""
+    attributes = {"n": n % SESSIONS, "tags": [f"t{n % 7}", f"t{n % 11}"]}
+    return {**EVENT, "type": f"T{n % 3}", "attributes": attributes}
+
+
+def emit_all(orders: LiveZone) -> None:
+    for chunk in chunks([numbered(n) for n in range(1, EVENTS + 1)], 500):
+        orders.emit("orders", chunk)
+
+
+async def received(reader: Any, name: str, sequences: list[int]) -> None:
+    """Receive exactly these events of a session, and acknowledge them."""
+    found: list[int] = []
+    while len(found) < len(sequences):
+        [event] = await reader.events(1)
+        assert event["session"] == name
+        found.append(event["sequence"])
+        await reader.say("ack", session=name, stream="orders", sequence=event["sequence"])
+    assert found == sequences
+
+
+@pytest.mark.parametrize("watched", [False, True], ids=["of the log", "of the ring"])
+async def test_sessions_that_catch_up_evaluate_few_events_of_others(
+    hub: LiveHub, orders: LiveZone, watched: bool
+) -> None:
+    for n in range(SESSIONS):
+        create_session(orders, f"s{n}")
+        filter = {"domain": "shop", "attributes": {"n": n}}
+        orders.register({"streams": ["orders"], "session": f"s{n}", **filter})
+    async with session(hub, orders.admin) as watcher:
+        if watched:
+            await watcher.say("listen", listen="a", stream="orders", filter={"domain": "none"})
+        emit_all(orders)
+        before = match_work(hub, ["listeners"], "scan").touched
+        for n in range(SESSIONS):
+            async with session(hub, orders.admin) as reader:
+                await connect(reader, f"s{n}")
+                mine = [at for at in range(1, EVENTS + 1) if at % SESSIONS == n]
+                await received(reader, f"s{n}", mine)
+    # the counter of a session's work is published when it ends
+    least = EVENTS
+    await until(lambda: match_work(hub, ["listeners"], "scan").touched >= before + least)
+    touched = match_work(hub, ["listeners"], "scan").touched - before
+    assert touched < SESSIONS * (EVENTS // SESSIONS + PARTS_OF_BLOCKS), "of 40,000 for each"
+
+
+@pytest.mark.parametrize(
+    ("filter", "matches"),
+    [
+        ({"domain": "shop", "type": "T1"}, lambda n: n % 3 == 1),
+        ({"domain": "shop", "attributes": {"tags": "t3"}}, lambda n: 3 in (n % 7, n % 11)),
+        ({"language": "predicate", "filter": "(> n 17)"}, lambda n: n % SESSIONS > 17),
+        (
+            {
+                "language": "predicate",
+                "filter": "(or (= n 4) (and (= @type 'T2) (= tags 't5)))",
+            },
+            lambda n: n % SESSIONS == 4 or (n % 3 == 2 and 5 in (n % 7, n % 11)),
+        ),
+        ({"domain": "bank"}, lambda n: False),
+    ],
+    ids=["type", "list", "range", "alternatives", "nothing"],
+)
+async def test_a_session_gets_exactly_what_matches(
+    hub: LiveHub, orders: LiveZone, filter: dict[str, Any], matches: Any
+) -> None:
+    create_session(orders, "s", window=10_000)
+    last = {"domain": "shop", "attributes": {"last": True}}
+    for one in (filter, last):
+        orders.register({"streams": ["orders"], "session": "s", **one})
+    emit_all(orders)
+    orders.emit("orders", {**EVENT, "type": "Last", "attributes": {"last": True}})
+    async with session(hub, orders.admin) as reader:
+        await connect(reader)
+        sequences = [n for n in range(1, EVENTS + 1) if matches(n)]
+        found = await reader.events(len(sequences) + 1)
+        assert [event["sequence"] for event in found] == [*sequences, EVENTS + 1]
+
+
+async def test_a_registration_that_was_added_while_a_session_was_away_is_not_passed(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """The page of a reader is narrowed by what is registered when the page is evaluated."""
+    create_session(orders, "s", window=10_000)
+    orders.register({"streams": ["orders"], "session": "s", "domain": "shop", "type": "T0"})
+    half = [numbered(n) for n in range(1, EVENTS // 2 + 1)]
+    for chunk in chunks(half, 500):
+        orders.emit("orders", chunk)
+    orders.register({"streams": ["orders"], "session": "s", "domain": "shop", "type": "T1"})
+    for chunk in chunks(half, 500):
+        orders.emit("orders", chunk)
+    late = EVENTS // 2
+    expected = [n for n in range(1, late + 1) if n % 3 == 0]
+    expected += [late + n for n in range(1, late + 1) if n % 3 in (0, 1)]
+    async with session(hub, orders.admin) as reader:
+        await connect(reader)
+        found = await reader.events(len(expected))
+        assert [event["sequence"] for event in found] == expected
