@@ -1,6 +1,6 @@
 """Stored events of one stream that many sessions read: after a restart thousands of them pass the
-same events, of which each concerns a few. Whole blocks are kept for a moment, with the events by
-their atoms. Plain module.
+same events, of which each concerns a few. They are kept for a moment in blocks, each with postings
+of its events. Plain module.
 
 Concurrency contract: one event loop.
 """
@@ -21,26 +21,51 @@ _Key = tuple[str, int]  # segment, number of the block
 
 
 class EventBlock:
-    """All events of a segment from a multiple of the size, which has number 0, to the next one."""
+    """Consecutive events of a segment, from a multiple of the size, which has number 0, to the next
+    one, as far as they were read.
+    """
 
     def __init__(self, events: list[StoredEvent]) -> None:
         self.events = events
         self.bytes = page_bytes(events)
         self.used_s = monotonic()
-        self._postings: Postings | None = None
+        self._postings = Postings()
 
     @property
     def is_indexed(self) -> bool:
-        return self._postings is not None
+        """Whether all events are in the postings."""
+        return self._postings.count == len(self.events)
+
+    def add(self, events: Sequence[StoredEvent]) -> int:
+        """Add consecutive events of the block that precede its own, or follow them; return their
+        bytes. Others, which would leave a hole, are ignored.
+        """
+        first, last = self.events[0].sequence, self.events[-1].sequence
+        if not events[0].sequence - 1 <= last or events[-1].sequence + 1 < first:
+            return 0
+        before = [stored for stored in events if stored.sequence < first]
+        after = [stored for stored in events if stored.sequence > last]
+        if before:
+            self._postings = Postings()
+        self.events = [*before, *self.events, *after]
+        added = page_bytes(before) + page_bytes(after)
+        self.bytes += added
+        return added
 
     def after(self, sequence: int) -> list[StoredEvent]:
-        """Return the events after a sequence of the block, or of the one before."""
-        return self.events[max(sequence + 1 - self.events[0].sequence, 0) :]
+        """Return the events after a sequence; none, if the next one is missing."""
+        at = sequence + 1 - self.events[0].sequence
+        return self.events[at:] if at >= 0 else []
+
+    def holds(self, events: Sequence[StoredEvent]) -> bool:
+        """Return whether it has all of these consecutive events."""
+        first, last = self.events[0].sequence, self.events[-1].sequence
+        return first <= events[0].sequence and events[-1].sequence <= last
 
     def select(self, specs: Sequence[SpecKeys], first: int, last: int) -> Iterator[StoredEvent]:
         """Yield the events between two sequences that may match one of the specs."""
-        if self._postings is None:
-            self._postings = Postings([stored.event for stored in self.events])
+        for stored in self.events[self._postings.count :]:
+            self._postings.add(stored.event)
         for at in self._postings.candidates(specs):
             stored = self.events[at]
             if first <= stored.sequence <= last:
@@ -62,15 +87,24 @@ class EventBlocks:
         found: list[StoredEvent] = []
         sequence = cursor.sequence
         while len(found) < count and (block := self._get(_key(cursor.segment, sequence + 1))):
-            found += block.after(sequence)
+            following = block.after(sequence)
+            if not following:
+                break
+            found += following
             sequence = found[-1].sequence
         return found
 
     def keep(self, page: Sequence[StoredEvent]) -> None:
-        """Keep the whole blocks of a page for other readers."""
+        """Keep the events of a page for other readers."""
         for key, events in _parts(page):
-            if len(events) == _SIZE and key not in self._blocks:
-                self._put(key, EventBlock(events))
+            block = self._blocks.get(key)
+            if block is not None:
+                EventBlocks.total_bytes += block.add(events)
+            else:
+                block = self._blocks[key] = EventBlock(events)
+                EventBlocks.total_bytes += block.bytes
+        while EventBlocks.total_bytes > limits.SESSION_BLOCKS_BYTES_TOTAL_MAX and self._blocks:
+            self._drop()
 
     async def select(
         self, page: Sequence[StoredEvent], specs: Sequence[SpecKeys]
@@ -80,7 +114,7 @@ class EventBlocks:
         found: list[StoredEvent] = []
         for key, events in _parts(page):
             block = self._get(key)
-            if block is None:
+            if block is None or not block.holds(events):
                 found += events
                 continue
             if not block.is_indexed:
@@ -106,12 +140,6 @@ class EventBlocks:
             block.used_s = monotonic()
             self._blocks.move_to_end(key)
         return block
-
-    def _put(self, key: _Key, block: EventBlock) -> None:
-        self._blocks[key] = block
-        EventBlocks.total_bytes += block.bytes
-        while EventBlocks.total_bytes > limits.SESSION_BLOCKS_BYTES_TOTAL_MAX and self._blocks:
-            self._drop()
 
     def _drop(self) -> None:
         _, block = self._blocks.popitem(last=False)

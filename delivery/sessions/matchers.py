@@ -106,15 +106,13 @@ class SessionMatcher:
     ) -> None:
         self.route = route
         self.follower: RoutedFollower  # of the reader, once it follows
-        self._reads_all: Callable[[], bool] = bool
         self._routed = False  # whether the last page came from the route
         self._services = services
         self._shared = shared
 
     def follow(self, follower: Follower, queue: DeliveryQueue) -> RoutedFollower:
         """Return what takes the place of the reader's follower. `queue`: the session's."""
-        self._reads_all = lambda: queue.needs_all
-        self.follower = RoutedFollower(follower, self.route, self._reads_all)
+        self.follower = RoutedFollower(follower, self.route, lambda: queue.needs_all)
         return self.follower
 
     async def catch_up(self, after: int) -> None:
@@ -133,7 +131,7 @@ class SessionMatcher:
             return page
         keys = [one.spec_keys() for one in self._shared]
         self.follower.narrows = None not in keys
-        if not self.follower.narrows or self._reads_all():
+        if not self.follower.shares_blocks:
             return page
         specs = [spec for found in keys if found is not None for spec in found]
         return await self.follower.blocks.select(page, specs)

@@ -64,21 +64,20 @@ class RoutedFollower(Follower):
         rest = self._route.rest(self.cursor.sequence, self.ring.life)
         if rest and self._life == self.ring.life and not self._reads_all():
             return rest
-        return super().next_in_ring(self._to_block_end() if self._uses_blocks else count)
+        return super().next_in_ring(self._to_block_end() if self.shares_blocks else count)
 
     async def catch_up(self, page: ReadLimits = _PAGE) -> list[StoredEvent]:
         """Read the next events from the log, as Follower.catch_up."""
         self.routed = False
         self._route.read_ring()
-        if not self._uses_blocks:
+        if not self.shares_blocks:
             return await super().catch_up(page)
-        life = self.ring.life
         found = self.blocks.after(self.cursor, _PAGE_EVENTS)
         if not found:
             found = await self._read_from_block_start(page)
-            self.blocks.keep(found)
+            if self.shares_blocks:  # the ring has had no other life meanwhile
+                self.blocks.keep(found)
             found = [stored for stored in found if stored.sequence > self.cursor.sequence]
-        self._life = life  # the log has confirmed the cursor
         return found
 
     @property
@@ -87,8 +86,13 @@ class RoutedFollower(Follower):
         return self._route.blocks
 
     @property
-    def _uses_blocks(self) -> bool:
-        return self.narrows and self._route.shares(self.ring.life) and not self._reads_all()
+    def shares_blocks(self) -> bool:
+        """Whether the reader evaluates few events of a page, and the blocks are of the history that
+        it follows.
+        """
+        life = self.ring.life
+        shares = self._life == life and self._route.shares(life)
+        return self.narrows and shares and not self._reads_all()
 
     def _to_block_end(self) -> int:
         """Return how many events a page has that ends with a block."""

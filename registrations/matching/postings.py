@@ -4,7 +4,7 @@ stored events, one after the other. Plain module.
 A look-up narrows which events a filter has to be evaluated for, and never decides.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from eventhub.event.envelope import Event
@@ -33,14 +33,19 @@ def _keys(spec: Spec) -> SpecKeys:
 class Postings:
     """The positions of some events, by key."""
 
-    def __init__(self, events: Sequence[Event]) -> None:
+    def __init__(self) -> None:
+        self.count = 0  # of the events
         self._found: dict[PostingKey, list[int]] = {}
-        for at, event in enumerate(events):
-            self._add((_DOMAIN, event.domain), at)
-            self._add((_TYPE, event.type), at)
-            for name, value in event.attributes.items():
-                for key in keys_of(value):
-                    self._add((name, key), at)
+
+    def add(self, event: Event) -> None:
+        """Add an event, at the position after the others."""
+        at = self.count
+        self.count += 1
+        self._add((_DOMAIN, event.domain), at)
+        self._add((_TYPE, event.type), at)
+        for name, value in event.attributes.items():
+            for key in keys_of(value):
+                self._add((name, key), at)
 
     def candidates(self, specs: Iterable[SpecKeys]) -> list[int]:
         """Return the positions of the events that may match one of the specs, ascending."""

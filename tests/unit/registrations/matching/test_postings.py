@@ -17,7 +17,9 @@ def test_every_event_that_matches_is_a_candidate(seed: int) -> None:
     steps = list(seeded(seed, LENGTH))
     events = [step for step in steps if isinstance(step, Event)]
     nodes = [step.node for step in steps if isinstance(step, Take)]
-    postings = Postings(events)
+    postings = Postings()
+    for event in events:
+        postings.add(event)
     narrowed = candidates = matched = 0
     for node in nodes:
         keys = keys_of_specs(specs_of(node))
