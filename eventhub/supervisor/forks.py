@@ -3,9 +3,11 @@ one, each process loads by itself what it needs. Plain module.
 """
 
 import threading
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from eventhub.base import limits
 from eventhub.base.forking import ForkServer, ServerEnded
 from eventhub.base.guarded_process import Command, GuardedProcess, Identity
 from eventhub.supervisor.output import Output
@@ -30,11 +32,14 @@ class Forks:
         start: Callable[[], ForkServer] | None,
         output: Output,
         report: Callable[[ServerExit], None],
+        load_s_max: float = limits.SLOW_START_S,
     ) -> None:
         self._start = start
         self._output = output
         self._report = report
         self._server: ForkServer | None = None
+        self._load_s_max = load_s_max
+        self._given_up_at = 0.0  # on the clock of time.monotonic
 
     @property
     def pids(self) -> set[int]:
@@ -49,6 +54,7 @@ class Forks:
         try:
             server = self._start()
             self._server = server
+            self._given_up_at = time.monotonic() + self._load_s_max
             if server.process.stdout is not None:
                 self._output.pump(NAME, server.process.stdout)
             threading.Thread(target=self._await_exit, args=(server,), daemon=True).start()
@@ -63,8 +69,18 @@ class Forks:
             server.end()
 
     def is_loading(self) -> bool:
-        """Return whether the server is still loading what processes need."""
-        return self._server is not None and self._server.is_loading()
+        """Return whether the server is still loading what processes need. One that takes too long
+        is ended.
+        """
+        loading = self._server is not None and self._server.is_loading()
+        if loading and time.monotonic() >= self._given_up_at:
+            self._output.say(
+                f"{NAME} has not loaded the hub in {self._load_s_max:g} s: each process loads it "
+                "by itself"
+            )
+            self.end()
+            return False
+        return loading
 
     def may_fork(self, command: Command) -> bool:
         """Return whether this command is forked when the server is ready."""
