@@ -29,8 +29,6 @@ from eventhub.base.errors import EventHubError, LimitReached
 from eventhub.base.grouped_calls import GroupedCalls
 from eventhub.postgresql.connections import Connection, reading
 
-_PROCESS = f"{socket.gethostname()} {os.getpid()}"
-
 Connected = tuple[ConnectedSession, list[SessionPosition]]
 
 
@@ -107,7 +105,7 @@ class SessionAttacher:
                     self._connected.subscribe(session)
                     subscribed[request] = session
                 pairs = {one.settings.id: one.attachment for one in subscribed.values()}
-                attached = await attach(connection, pairs, _PROCESS)
+                attached = await attach(connection, pairs, _this_process())
         except BaseException:
             for session in subscribed.values():
                 self._connected.unsubscribe(session)
@@ -126,6 +124,11 @@ class SessionAttacher:
         session.acknowledgements = attached.acknowledgements
         self._connected.add(session)
         return session, attached.positions
+
+
+def _this_process() -> str:
+    """Return what the session shows of where it is connected. A process may have been forked."""
+    return f"{socket.gethostname()} {os.getpid()}"
 
 
 def required_consumer(settings: SessionSettings | None, name: str) -> SessionSettings:

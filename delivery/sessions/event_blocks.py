@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from time import monotonic
 
-from delivery.listening.catchup import page_bytes
 from eventhub.base import limits
+from eventhub.eventlog.ring import memory_bytes
 from eventhub.eventlog.stored import Cursor, StoredEvent
 from registrations.matching.postings import Postings, SpecKeys
 
@@ -27,7 +27,7 @@ class EventBlock:
 
     def __init__(self, events: list[StoredEvent]) -> None:
         self.events = events
-        self.bytes = page_bytes(events)
+        self.bytes = _memory(events)
         self.used_s = monotonic()
         self._postings = Postings()
 
@@ -48,7 +48,7 @@ class EventBlock:
         if before:
             self._postings = Postings()
         self.events = [*before, *self.events, *after]
-        added = page_bytes(before) + page_bytes(after)
+        added = _memory(before) + _memory(after)
         self.bytes += added
         return added
 
@@ -62,14 +62,12 @@ class EventBlock:
         first, last = self.events[0].sequence, self.events[-1].sequence
         return first <= events[0].sequence and events[-1].sequence <= last
 
-    def select(self, specs: Sequence[SpecKeys], first: int, last: int) -> Iterator[StoredEvent]:
-        """Yield the events between two sequences that may match one of the specs."""
+    def select(self, specs: Sequence[SpecKeys]) -> Iterator[int]:
+        """Yield the sequences of the events that may match one of the specs."""
         for stored in self.events[self._postings.count :]:
             self._postings.add(stored.event)
         for at in self._postings.candidates(specs):
-            stored = self.events[at]
-            if first <= stored.sequence <= last:
-                yield stored
+            yield self.events[at].sequence
 
 
 class EventBlocks:
@@ -109,20 +107,25 @@ class EventBlocks:
     async def select(
         self, page: Sequence[StoredEvent], specs: Sequence[SpecKeys]
     ) -> list[StoredEvent]:
-        """Return the events of a page that may match one of the specs, and its last event."""
+        """Return the events of a page that may match one of the specs, the one before each of them
+        and the last one: the reader's position passes what it skips. A page that is not of
+        consecutive events is returned as it is.
+        """
+        first, last = page[0].sequence, page[-1].sequence
+        if last - first != len(page) - 1:
+            return list(page)
         self.keep(page)
-        found: list[StoredEvent] = []
+        found = {last}
         for key, events in _parts(page):
             block = self._get(key)
             if block is None or not block.holds(events):
-                found += events
+                found.update(stored.sequence for stored in events)
                 continue
             if not block.is_indexed:
                 await asyncio.sleep(0)  # it takes some ms
-            found += block.select(specs, events[0].sequence, events[-1].sequence)
-        if not found or found[-1].sequence != page[-1].sequence:
-            found.append(page[-1])
-        return found
+            for sequence in block.select(specs):
+                found.update((sequence - 1, sequence))
+        return [page[at - first] for at in sorted(found) if first <= at <= last]
 
     def drop_idle(self) -> None:
         """Drop the blocks that nobody has used for a while."""
@@ -149,6 +152,10 @@ class EventBlocks:
 def block_start(cursor: Cursor) -> Cursor:
     """Return the position before the block of the event after a cursor."""
     return Cursor(cursor.segment, (cursor.sequence + 1) // _SIZE * _SIZE - 1)
+
+
+def _memory(events: Sequence[StoredEvent]) -> int:
+    return sum(map(memory_bytes, events))
 
 
 def _parts(page: Sequence[StoredEvent]) -> Iterator[tuple[_Key, list[StoredEvent]]]:

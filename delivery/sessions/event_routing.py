@@ -168,8 +168,8 @@ class SessionRoute:
         return self._router.blocks
 
     def shares(self, life: int) -> bool:
-        """Return whether blocks are of a life of the ring."""
-        return self._router.life == life
+        """Return whether the blocks are of a life of the ring, and others may read them."""
+        return self._router.life == life and len(self._router.routes) > 1
 
 
 class StreamRouter:

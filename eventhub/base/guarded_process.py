@@ -133,8 +133,8 @@ class GuardedProcess:
         try:
             if pipe is not None:
                 pipe.write(byte)
-        except OSError:
-            return  # the guardian has already ended
+        except (OSError, ValueError):
+            return  # the guardian has already ended, or its pipe was closed with its end
 
 
 def _forked(server: ForkServer, request: Request, output: IO[Any] | int) -> ForkedGuardian:
