@@ -17,7 +17,8 @@ from tests.sink import Sink
 
 # what `emit`, `listen`, `segments download` and `login` do
 BY_HAND = re.compile(
-    r"/v1/(session(/setup|/password)?|sessions/{session}/events|streams/{stream}/(events|segments/{segment}/raw))"
+    r"/v1/(session(/setup|/password)?|sessions/{session}/events"
+    r"|streams/{stream}/(events|segments/{segment}/raw))"
 )
 
 
