@@ -5,11 +5,13 @@ change of one reads all of them again; unchanged versions stay in the matcher. P
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import islice
 from typing import Protocol
 
 from delivery.listening.protocol import MatchedRegistrations
 from delivery.listening.version_loader import RegistrationSet, VersionLoader
 from eventhub.access.principal import Principal
+from eventhub.base import limits
 from eventhub.base.event_loop import run_in_slices
 from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Log
@@ -75,6 +77,8 @@ class RegistrationMatcher:
         self._stale = True
         self._loading = False
         self.observer: VersionObserver | None = None
+        # the keys of all specs, if they are loaded and few; None: any event may match
+        self.spec_keys: list[SpecKeys] | None = None
         self._after = 0  # versions that can apply to an event after it are loaded
 
     @classmethod
@@ -124,11 +128,6 @@ class RegistrationMatcher:
     async def narrowed(self, page: list[StoredEvent]) -> list[StoredEvent]:
         """Return the events of a page to evaluate: all."""
         return page
-
-    def spec_keys(self) -> list[SpecKeys] | None:
-        """Return the keys of all specs; None if any event may match."""
-        specs = (spec for version in self._versions.values() for spec in version.specs)
-        return keys_of_specs(specs)
 
     async def learn(self, events: Sequence[Event], *, through: int) -> None:
         """Load the declared types of events (ZoneHierarchy.learn). Raises DatabaseUnavailable."""
@@ -239,6 +238,9 @@ class RegistrationMatcher:
         await run_in_slices(self._update(by_id))
         self._suspensions, self._versions, self._after = suspensions, by_id, after
         self._binds = any(version.variable is not None for version in versions)
+        specs = (spec for version in versions for spec in version.specs)
+        some = list(islice(specs, limits.SPECS_NARROWING_MAX + 1))
+        self.spec_keys = keys_of_specs(some) if len(some) <= limits.SPECS_NARROWING_MAX else None
         self._reporting = {}
         for version in versions:
             if version.report is not None:

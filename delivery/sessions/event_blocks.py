@@ -119,7 +119,7 @@ class EventBlocks:
         for key, events in _parts(page):
             block = self._get(key)
             if block is None or not block.holds(events):
-                found.update(stored.sequence for stored in events)
+                found.update(range(events[0].sequence - 1, events[-1].sequence + 1))
                 continue
             if not block.is_indexed:
                 await asyncio.sleep(0)  # it takes some ms

@@ -28,7 +28,6 @@ from eventhub.eventlog.log import Follower
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.types.registry import ZoneHierarchy
 from registrations.catalog import SessionOwner
-from registrations.matching.postings import SpecKeys
 
 PositionOf = Callable[[], int]  # returns the last sequence that a reader has evaluated
 
@@ -66,10 +65,6 @@ class SharedMatcher:
         """Wait while the matcher is being changed."""
         async with self._loading:
             pass
-
-    def spec_keys(self) -> list[SpecKeys] | None:
-        """Return the keys of all specs; None if any event may match."""
-        return self.matcher.spec_keys()
 
     async def _apply(self, after: int) -> None:
         """Apply changes also for events after the positions of the other readers."""
@@ -129,7 +124,7 @@ class SessionMatcher:
         """
         if self._routed:
             return page
-        keys = [one.spec_keys() for one in self._shared]
+        keys = [one.matcher.spec_keys for one in self._shared]
         self.follower.narrows = None not in keys
         if not self.follower.shares_blocks:
             return page

@@ -421,6 +421,7 @@ SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
 SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
 SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
 SESSION_BLOCK_EVENTS = 256  # that sessions which are behind share; indexing them takes 5 ms
+SPECS_NARROWING_MAX = 256  # conjunctions that are looked up in a block: more are matched instead
 SESSION_BLOCKS_BYTES_TOTAL_MAX = 16 * 1024 * 1024  # of all streams of a process
 SESSION_BLOCKS_IDLE_S = 10.0  # until an unused one is dropped
 SESSIONS_ATTACHED_TOGETHER_MAX = 200  # and detached; some 10 ms, half of it of the event loop

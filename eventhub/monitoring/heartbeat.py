@@ -25,7 +25,6 @@ from eventhub.postgresql.connections import Connection, reading, reading_pool
 
 SQL = queries.load("eventhub/monitoring/sql/members.sql")
 throttled = ThrottledLog(get_logger(__name__))
-_STARTED_S = time.monotonic()
 
 
 class MemberHeartbeat:
@@ -33,6 +32,7 @@ class MemberHeartbeat:
 
     def __init__(self, kind: str, pool: AsyncConnectionPool[Connection]) -> None:
         self._pool = pool
+        self._started_s = time.monotonic()
         self._identity: dict[str, Any] = {
             "id": uuid4(),
             "kind": kind,
@@ -60,7 +60,7 @@ class MemberHeartbeat:
                 await connection.execute(SQL["leave"], {"id": self._identity["id"]})
 
     async def _beat(self) -> None:
-        values = {**self._identity, "age_s": time.monotonic() - _STARTED_S}
+        values = {**self._identity, "age_s": time.monotonic() - self._started_s}
         async with reading(self._pool) as connection:
             await connection.execute(SQL["heartbeat"], values)
 

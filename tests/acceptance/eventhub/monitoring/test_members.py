@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -71,12 +72,14 @@ def start(hub: LiveHub, process: LiveProcess) -> int:
 def test_a_second_worker_that_starts_and_stops_joins_and_leaves(watcher: LiveZone) -> None:
     hub = watcher.hub
     first = start(hub, hub.workers[0])
+    [(before,)] = hub.sql("SELECT clock_timestamp()")
     second = start(hub, hub.workers[1])
     found = members(hub)
     assert {found[first]["kind"], found[second]["kind"]} == {"worker"}
     assert found[second]["version"] == VERSION
     assert found[second]["node"]
     assert found[second]["started_at"] <= found[second]["last_seen_at"]
+    assert datetime.fromisoformat(found[second]["started_at"]) > before
     hub.workers[1].stop()
     assert until_left(watcher, second) == [
         ("member.joined", "join", ""),
