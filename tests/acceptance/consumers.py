@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 from tests.acceptance.wire import Session
-from tests.live import LiveZone
+from tests.live import Answer, LiveZone
 
 SHOP = {"streams": ["orders"], "domain": "shop"}
 _ids = itertools.count(1)
@@ -67,6 +67,21 @@ async def acknowledge(
     await reader.say("ack", session=name, stream="orders", id=id, **fields)
     answer = await reader.hear_op("acked", "error")
     assert answer == {"op": "acked", "session": name, "stream": "orders", "id": id}
+
+
+def post_acknowledgements(
+    zone: LiveZone, *streams: dict[str, Any], name: str = "s", key: str = "", web: int = 1
+) -> Answer:
+    """Acknowledge events of a session by a request to the second process, or another one."""
+    path = f"/v1/sessions/{name}/acknowledgements"
+    url = zone.hub.web[web].url
+    return zone.hub.call("POST", path, {"streams": [*streams]}, key=key or zone.admin, url=url)
+
+
+def acknowledge_by_post(zone: LiveZone, name: str = "s", *, web: int = 1, **given: Any) -> None:
+    """Acknowledge events of the stream `orders` in that way, with success."""
+    answer = post_acknowledgements(zone, {"stream": "orders", **given}, name=name, web=web)
+    assert answer.status == 200, answer
 
 
 async def numbers(reader: Session, count: int) -> list[int]:

@@ -12,6 +12,7 @@ from tests.acceptance.consumers import (
     create_group,
     create_session,
     numbers,
+    post_acknowledgements,
 )
 from tests.acceptance.pulls import cursor, end_visibility, pull, pulled
 from tests.acceptance.wire import EVENT, Session, numbered, session, until
@@ -22,15 +23,6 @@ from tests.live import Answer, LiveHub, LiveZone
 def orders(zone: LiveZone) -> LiveZone:
     zone.create_stream("orders")
     return zone
-
-
-def post(
-    zone: LiveZone, *streams: dict[str, Any], name: str = "s", key: str = "", web: int = 1
-) -> Answer:
-    """Acknowledge events through the second process, or another one."""
-    path = f"/v1/sessions/{name}/acknowledgements"
-    url = zone.hub.web[web].url
-    return zone.hub.call("POST", path, {"streams": [*streams]}, key=key or zone.admin, url=url)
 
 
 def cursors(answer: Answer) -> dict[str, int]:
@@ -55,8 +47,8 @@ async def test_events_are_acknowledged_while_nobody_is_connected(
     """The cursor passes single events that follow it without a hole."""
     consumer(orders)
     orders.emit("orders", numbered(1, 6))
-    assert cursors(post(orders, of_orders(sequences=[2, 5]))) == {"orders": 0}
-    answer = post(orders, of_orders(sequences=[1]))
+    assert cursors(post_acknowledgements(orders, of_orders(sequences=[2, 5]))) == {"orders": 0}
+    answer = post_acknowledgements(orders, of_orders(sequences=[1]))
     assert cursors(answer) == {"orders": 2}
     assert answer.json["session"] == "s"
     async with session(hub, orders.admin) as reader:
@@ -75,13 +67,15 @@ async def test_an_acknowledgement_in_another_process_frees_the_window(
         await connect(reader)
         assert await numbers(reader, 2) == [1, 2]
         assert await reader.nothing_waits()
-        assert cursors(post(orders, of_orders(sequence=2))) == {"orders": 2}
+        assert cursors(post_acknowledgements(orders, of_orders(sequence=2))) == {"orders": 2}
         assert await numbers(reader, 2) == [3, 4]
-        assert cursors(post(orders, of_orders(sequences=[4]))) == {"orders": 2}
+        assert cursors(post_acknowledgements(orders, of_orders(sequences=[4]))) == {"orders": 2}
         assert await numbers(reader, 1) == [5]
         await ack(reader, 5)
         assert await numbers(reader, 1) == [6]
-        assert cursors(post(orders, of_orders(sequences=[3]), web=0))["orders"] in (4, 5)
+        assert cursors(post_acknowledgements(orders, of_orders(sequences=[3]), web=0))[
+            "orders"
+        ] in (4, 5)
         assert await numbers(reader, 1) == [7]
     async with session(hub, orders.admin, web=1) as reader:
         assert (await connect(reader))["streams"][0]["cursor"]["sequence"] == 5
@@ -104,10 +98,12 @@ async def test_many_acknowledgements_in_turn_of_both_processes_are_all_stored(
         assert found == list(range(2, 81, 2))
         for n in found[:-1]:
             if n % 4:
-                assert post(orders, of_orders(sequences=[n])).status == 200
+                assert post_acknowledgements(orders, of_orders(sequences=[n])).status == 200
             else:
                 await ack(reader, n)
-        await until(lambda: cursors(post(orders, of_orders(sequence=0)))["orders"] == 79)
+        await until(
+            lambda: cursors(post_acknowledgements(orders, of_orders(sequence=0)))["orders"] == 79
+        )
     async with session(hub, orders.admin) as reader:
         await connect(reader)
         assert await numbers(reader, 1) == [80]
@@ -123,7 +119,7 @@ async def test_events_that_are_held_still_can_be_acknowledged(
     async with session(hub, orders.admin) as reader:
         await connect(reader)
         assert await numbers(reader, 1) == [1]
-        post(orders, of_orders(sequence=3, sequences=[5, 7]))
+        post_acknowledgements(orders, of_orders(sequence=3, sequences=[5, 7]))
         assert await numbers(reader, 1) == [4]
         await ack(reader, 4)
         assert await numbers(reader, 1) == [6]
@@ -135,23 +131,25 @@ async def test_an_order_that_sorts_takes_single_events(hub: LiveHub, orders: Liv
     """Up to a sequence could mean events that were not delivered yet."""
     consumer(orders, order="priority", window=1)
     orders.emit("orders", [{**EVENT, "priority": n} for n in (0, 5, 9)])
-    refused = post(orders, of_orders(sequence=3))
+    refused = post_acknowledgements(orders, of_orders(sequence=3))
     assert (refused.status, refused.json["code"]) == (409, "sequences_required")
     assert refused.json["position"] == {"field": "streams.0.sequence"}
     async with session(hub, orders.admin) as reader:
         await connect(reader)
         assert await numbers(reader, 1) == [3]
-        assert cursors(post(orders, of_orders(sequences=[3, 2]))) == {"orders": 0}
+        assert cursors(post_acknowledgements(orders, of_orders(sequences=[3, 2]))) == {"orders": 0}
         assert await numbers(reader, 1) == [1]
-        assert cursors(post(orders, of_orders(sequences=[1]))) == {"orders": 3}
+        assert cursors(post_acknowledgements(orders, of_orders(sequences=[1]))) == {"orders": 3}
 
 
 def test_acknowledging_again_has_no_effect(orders: LiveZone) -> None:
     consumer(orders)
     orders.emit("orders", numbered(1, 3))
-    first = post(orders, of_orders(sequence=2))
-    assert post(orders, of_orders(sequence=2)).json == first.json
-    assert cursors(post(orders, of_orders(sequence=1, sequences=[0, 1]))) == {"orders": 2}
+    first = post_acknowledgements(orders, of_orders(sequence=2))
+    assert post_acknowledgements(orders, of_orders(sequence=2)).json == first.json
+    assert cursors(post_acknowledgements(orders, of_orders(sequence=1, sequences=[0, 1]))) == {
+        "orders": 2
+    }
 
 
 def test_one_bad_stream_refuses_the_whole_request(hub: LiveHub, orders: LiveZone) -> None:
@@ -179,7 +177,7 @@ def test_one_bad_stream_refuses_the_whole_request(hub: LiveHub, orders: LiveZone
             "streams.1.stream",
         ),
     ):
-        refused = post(orders, *given)
+        refused = post_acknowledgements(orders, *given)
         assert (refused.status, refused.json["code"]) == (status, code), refused
         assert refused.json["position"] == {"field": field}
     for name, key, status, code in (
@@ -187,12 +185,12 @@ def test_one_bad_stream_refuses_the_whole_request(hub: LiveHub, orders: LiveZone
         ("nobody", "", 404, "unknown_session"),
         ("a", "", 403, "wrong_session_kind"),
     ):
-        refused = post(orders, good, name=name, key=key)
+        refused = post_acknowledgements(orders, good, name=name, key=key)
         assert (refused.status, refused.json["code"]) == (status, code), refused
-    refused = post(orders, good, {"stream": "secret", "sequence": 0}, key=narrow)
+    refused = post_acknowledgements(orders, good, {"stream": "secret", "sequence": 0}, key=narrow)
     assert (refused.status, refused.json["code"]) == (403, "forbidden")
     assert refused.json["position"] == {"field": "streams.1.stream"}
-    assert cursors(post(orders, of_orders(sequence=0))) == {"orders": 0}
+    assert cursors(post_acknowledgements(orders, of_orders(sequence=0))) == {"orders": 0}
 
 
 def test_too_many_single_events_are_refused(hub: LiveHub, orders: LiveZone) -> None:
@@ -204,16 +202,16 @@ def test_too_many_single_events_are_refused(hub: LiveHub, orders: LiveZone) -> N
     change = f"UPDATE session_cursors SET acknowledged = ({made}) WHERE session_id = %s"
     hub.sql(change, session_id)
     hub.sql("UPDATE heads SET sequence = 10003 WHERE stream_id = %s", stream_id)
-    refused = post(orders, of_orders(sequences=[10_003]))
+    refused = post_acknowledgements(orders, of_orders(sequences=[10_003]))
     assert (refused.status, refused.json["code"]) == (409, "acknowledgements_full")
     assert refused.json["cursor"] == 0
-    assert cursors(post(orders, of_orders(sequences=[1]))) == {"orders": 10_001}
+    assert cursors(post_acknowledgements(orders, of_orders(sequences=[1]))) == {"orders": 10_001}
 
 
 async def test_a_best_effort_session_needs_none(hub: LiveHub, orders: LiveZone) -> None:
     made = consumer(orders, quality="best_effort")
     orders.emit("orders", numbered(1, 3))
-    assert cursors(post(orders, of_orders(sequence=2))) == {"orders": 0}
+    assert cursors(post_acknowledgements(orders, of_orders(sequence=2))) == {"orders": 0}
     change(orders, made, quality="reliable")
     async with session(hub, orders.admin) as reader:
         await connect(reader)
@@ -246,12 +244,12 @@ def test_what_was_pulled_is_acknowledged_and_does_not_come_again(
     orders.emit("orders", [EVENT if n % 2 else other for n in range(12)])
     assert pulled(orders, 3) == [(2, 1), (4, 1), (6, 1)]
     assert pull(orders)["events"] == []
-    assert cursors(post(orders, of_orders(sequences=[4, 10]))) == {"orders": 1}
-    assert cursors(post(orders, of_orders(sequences=[2]))) == {"orders": 5}
+    assert cursors(post_acknowledgements(orders, of_orders(sequences=[4, 10]))) == {"orders": 1}
+    assert cursors(post_acknowledgements(orders, of_orders(sequences=[2]))) == {"orders": 5}
     assert cursor(orders) == (5, [10])
     end_visibility(hub)
     assert pulled(orders, 3) == [(6, 2), (8, 1), (12, 1)]
-    assert cursors(post(orders, of_orders(sequence=12))) == {"orders": 12}
+    assert cursors(post_acknowledgements(orders, of_orders(sequence=12))) == {"orders": 12}
     end_visibility(hub)
     assert pull(orders)["events"] == []
 
@@ -267,17 +265,25 @@ async def test_a_member_acknowledges_only_what_it_has_of_a_group_that_shares(
     orders.create_stream("refunds")
     orders.emit("orders", numbered(1, 8))
     assert pulled(orders, 2, "one") == [(1, 1), (2, 1)]
-    assert cursors(post(orders, of_orders(sequence=8), name="two")) == {"orders": 0}
+    assert cursors(post_acknowledgements(orders, of_orders(sequence=8), name="two")) == {
+        "orders": 0
+    }
     async with session(hub, orders.admin) as reader:
         await connect(reader, "two")
         assert await numbers(reader, 2) == [3, 4]
-        assert cursors(post(orders, of_orders(sequence=8), name="two")) == {"orders": 0}
+        assert cursors(post_acknowledgements(orders, of_orders(sequence=8), name="two")) == {
+            "orders": 0
+        }
         assert await numbers(reader, 2) == [5, 6]
-        assert cursors(post(orders, of_orders(sequences=[5, 1]), name="two")) == {"orders": 0}
+        assert cursors(post_acknowledgements(orders, of_orders(sequences=[5, 1]), name="two")) == {
+            "orders": 0
+        }
         assert await numbers(reader, 1) == [7]
-        assert cursors(post(orders, of_orders(sequence=4), name="one")) == {"orders": 5}
-        refused = post(orders, of_orders(sequence=9), name="one")
+        assert cursors(post_acknowledgements(orders, of_orders(sequence=4), name="one")) == {
+            "orders": 5
+        }
+        refused = post_acknowledgements(orders, of_orders(sequence=9), name="one")
         assert (refused.status, refused.json["code"]) == (409, "sequence_ahead")
-        refused = post(orders, {"stream": "refunds", "sequence": 0}, name="one")
+        refused = post_acknowledgements(orders, {"stream": "refunds", "sequence": 0}, name="one")
         assert (refused.status, refused.json["code"]) == (404, "stream_of_no_registration")
     assert pulled(orders, 2, "three", web=1) == [(6, 2), (7, 2)]

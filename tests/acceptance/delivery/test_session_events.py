@@ -1,12 +1,12 @@
 """Consumer sessions over server-sent events, acknowledged with requests."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from tests.acceptance.consumers import (
     SHOP,
+    acknowledge_by_post,
     change,
     connect,
     consumer,
@@ -27,14 +27,6 @@ def orders(zone: LiveZone) -> LiveZone:
     return zone
 
 
-def post(zone: LiveZone, name: str = "s", *, web: int = 1, **given: Any) -> None:
-    """Acknowledge events of the stream `orders` through the other process."""
-    path, body = f"/v1/sessions/{name}/acknowledgements", {"stream": "orders", **given}
-    url = zone.hub.web[web].url
-    answer = zone.hub.call("POST", path, {"streams": [body]}, key=zone.admin, url=url)
-    assert answer.status == 200, answer
-
-
 async def test_events_come_within_the_window_until_they_are_acknowledged(
     hub: LiveHub, orders: LiveZone
 ) -> None:
@@ -50,9 +42,9 @@ async def test_events_come_within_the_window_until_they_are_acknowledged(
         assert first["registrations"]
         change(orders, made, order="none")
         assert (await reader.hear())["op"] == "changed"
-        post(orders, sequence=2)
+        acknowledge_by_post(orders, sequence=2)
         assert await numbers(reader, 2) == [3, 4]
-        post(orders, sequences=[4], web=0)
+        acknowledge_by_post(orders, sequences=[4], web=0)
         assert await numbers(reader, 1) == [5]
     last = {"Last-Event-ID": first["id"].replace(":1", ":5")}
     async with session_events(hub, orders.admin, web=1, **last) as reader:
@@ -136,7 +128,7 @@ async def test_a_member_of_a_group_that_shares_gets_its_share(
         first, second = await reader.events(2)
         assert (first["sequence"], first["attempt"], second["sequence"]) == (1, 1, 2)
         assert pulled(orders, 1, "two", web=1) == [(3, 1)]
-        post(orders, "one", sequence=1)
+        acknowledge_by_post(orders, "one", sequence=1)
         assert await numbers(reader, 1) == [4]
     assert pulled(orders, 1, "two", web=1) == [(2, 2)]
 

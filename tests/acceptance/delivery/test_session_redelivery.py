@@ -2,13 +2,13 @@
 
 import time
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from tests.acceptance.consumers import (
     SHOP,
     acknowledge,
+    acknowledge_by_post,
     connect,
     consumer,
     create_group,
@@ -29,14 +29,6 @@ def orders(zone: LiveZone) -> LiveZone:
 
 async def nak(reader: Session, *sequences: int, name: str = "s") -> None:
     await reader.say("nak", session=name, stream="orders", sequences=[*sequences])
-
-
-def post(zone: LiveZone, name: str = "s", **given: Any) -> None:
-    """Send acknowledgements of the stream `orders` to the other process."""
-    path, body = f"/v1/sessions/{name}/acknowledgements", {"stream": "orders", **given}
-    url = zone.hub.web[1].url
-    answer = zone.hub.call("POST", path, {"streams": [body]}, key=zone.admin, url=url)
-    assert answer.status == 200, answer
 
 
 async def attempts(reader: Session, count: int) -> list[tuple[int, int]]:
@@ -109,12 +101,12 @@ async def test_an_event_comes_again_over_the_connection_of_another_process(
     async with session(hub, orders.admin) as reader:
         await connect(reader)
         assert await attempts(reader, 2) == [(1, 0), (2, 0)]
-        post(orders, sequences=[1], nak=[2])
+        acknowledge_by_post(orders, sequences=[1], nak=[2])
         assert sorted(await attempts(reader, 2)) == [(2, 2), (3, 0)]
-    post(orders, nak=[3])
+    acknowledge_by_post(orders, nak=[3])
     async with session_events(hub, orders.admin) as events:
         assert await attempts(events, 2) == [(2, 0), (3, 0)]
-        post(orders, nak=[3])
+        acknowledge_by_post(orders, nak=[3])
         assert await attempts(events, 1) == [(3, 2)]
 
 
@@ -122,7 +114,7 @@ def test_what_was_pulled_is_given_back(hub: LiveHub, orders: LiveZone) -> None:
     consumer(orders)
     orders.emit("orders", numbered(1, 3))
     assert pulled(orders, 2) == [(1, 1), (2, 1)]
-    post(orders, nak=[2])
+    acknowledge_by_post(orders, nak=[2])
     assert pulled(orders, 2, web=1) == [(2, 2), (3, 1)]
     assert pull(orders)["events"] == []
 
@@ -139,7 +131,7 @@ async def test_a_member_gives_an_event_back_to_its_group(hub: LiveHub, orders: L
         assert await attempts(reader, 1) == [(1, 1)]
         await nak(reader, 1, name="one")
         assert await attempts(reader, 1) == [(1, 2)]
-        post(orders, "one", nak=[1])
+        acknowledge_by_post(orders, "one", nak=[1])
         assert await attempts(reader, 1) == [(1, 3)]
-        post(orders, "two", nak=[1])
+        acknowledge_by_post(orders, "two", nak=[1])
         assert await reader.nothing_waits()
