@@ -2,14 +2,32 @@
 
 from collections.abc import Iterable
 
-from django.db.models import Case, Count, F, FilteredRelation, Q, QuerySet, Value, When
+from django.db.models import (
+    Case,
+    Count,
+    F,
+    FilteredRelation,
+    JSONField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
 from django.db.models.functions import Coalesce
 
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
 from registrations import statements
-from registrations.models import LIVE
-from registrations.pattern_groups.models import PatternGroup, PatternStatus, StoredPattern
+from registrations.models import CURRENT, LIVE
+from registrations.pattern_groups.models import (
+    PatternGroup,
+    PatternStatus,
+    PatternVersion,
+    StoredPattern,
+)
 from registrations.scope import scope
 
 _HAS_STATE = Q(status__version_id=F("current__id"))
@@ -17,6 +35,7 @@ _STATE = Case(
     When(current__suspended=True, then=Value(PatternStatus.State.SUSPENDED)),
     When(_HAS_STATE, then=F("status__state")),
     default=Value(PatternStatus.State.RUNNING),
+    output_field=TextField(),
 )
 
 
@@ -24,12 +43,12 @@ def groups_of(*, actor: Actor) -> QuerySet[PatternGroup]:
     """Select the live groups that an actor may see, with what the API shows of them but the names
     of their streams.
     """
-    suspended = Q(storedpattern__versions__until_barrier=None, storedpattern__deleted_at=None)
-    suspended &= Q(storedpattern__versions__suspended=True)
+    suspended = PatternVersion.objects.filter(CURRENT, group=OuterRef("pk"), suspended=True)
+    count = suspended.order_by().values("group").annotate(count=Count("pk")).values("count")
     return _visible(PatternGroup.objects.all(), actor).annotate(
         client_name=F("client__name"),
         output_stream_name=F("output_stream__name"),
-        suspended_patterns=Count("storedpattern", filter=suspended),
+        suspended_patterns=Coalesce(Subquery(count), 0),
         consumed=F("lease__position"),
     )
 
@@ -60,7 +79,7 @@ def patterns_of(*, actor: Actor) -> QuerySet[StoredPattern]:
         state=_STATE,
         fault=Case(When(_HAS_STATE, then=F("status__fault"))),
         matches=Coalesce(F("status__matches"), 0),
-        dropped=F("status__dropped"),
+        dropped=Coalesce(F("status__dropped"), Value({}, JSONField())),
     )
     return _visible(found, actor)
 

@@ -11,7 +11,7 @@ from tests.live import Answer, LiveHub, LiveZone
 
 READY = "{a: A}; {b: B} per $user within 1h"
 TEMPORAL = "(event (time ?t1) (user ?u)) (event (time ?t2) (user ?u)) (test (< ?t1 ?t2))"
-AGENT = '(on (= type "A")) (notify event)'
+AGENT = '(on (= type "A")) (notify (event))'
 
 
 def group(zone: LiveZone, name: str = "alarms", *streams: str, **more: Any) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def test_a_quota_of_patterns_is_kept(hub: LiveHub, made: LiveZone) -> None:
 def test_patterns_that_are_evaluated_for_every_event_have_a_budget(
     hub: LiveHub, made: LiveZone
 ) -> None:
-    slow = "{a: A | " + " || ".join(f"$x{n} ~ 'a*b'" for n in range(100)) + "}"
+    slow = "{a: A | " + " or ".join(f"$x{n} != 1" for n in range(40)) + "}"
     checked = create(made, fields("slow", slow))
     assert checked.status == 201, checked
     hub.sql(
