@@ -22,9 +22,7 @@ from registrations.filter_source import FILTER_FIELDS
 
 ListenerName = Annotated[str, Meta(min_length=1, max_length=64)]
 # whether a stream or a session of this name exists is checked later
-ResourceName = Annotated[
-    str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=NO_NUL)
-]
+ResourceName = Annotated[str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=NO_NUL)]
 StreamName = ResourceName
 SessionName = ResourceName
 Sequences = Annotated[

@@ -28,9 +28,7 @@ class StreamAcknowledgementIn(Struct, forbid_unknown_fields=True):
     be delivered again at once.
     """
 
-    stream: Annotated[
-        str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=NO_NUL)
-    ]
+    stream: Annotated[str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=NO_NUL)]
     sequence: _Sequence | None = None
     sequences: _Sequences | None = None
     nak: _Sequences | None = None
