@@ -122,8 +122,10 @@ class SocketPump(RoundReader):
         if message.session is not None:
             self._sessions.acknowledge(message)
         elif message.listener is not None and message.sequence is not None:
-            self.socket.find(message.listener).acknowledge(message.sequence)
-        self.waker.set()
+            state = self.socket.find(message.listener)
+            state.acknowledge(message.sequence)
+            self._ready[self._listeners[state.subject]] = None  # its window may have been full
+            self.waker.set()
 
     async def _start(self, message: messages.ListenMessage) -> None:
         self.socket.require_new(message.listener)
@@ -140,7 +142,6 @@ class SocketPump(RoundReader):
             raise
         self.socket.listeners[message.listener] = state
         self.add(listener)
-        self.waker.set()
 
     async def _resend(self, message: messages.ResendMessage) -> None:
         """Send events again, then a message with their number and the ranges that are missing."""
