@@ -96,6 +96,19 @@ class SocketPump(RoundReader):
         except EventHubError as error:
             await self.send_message({**refusal(error), **subject})
 
+    def take(self, text: bytes) -> bool:
+        """Handle an acknowledgement, which needs no wait; return False for any other message, and
+        for one that is refused: `handle` answers these.
+        """
+        try:
+            message = messages.parse_message(text)
+            if not isinstance(message, messages.Ack):
+                return False
+            self._acknowledge(message)
+        except EventHubError:
+            return False
+        return True
+
     async def _handle(self, message: messages.Incoming) -> None:
         match message:
             case messages.ListenMessage():
