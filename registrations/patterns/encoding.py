@@ -109,9 +109,9 @@ def decoded_pattern(data: bytes) -> Pattern:
         pattern = _made(msgpack.decode(data[1:]))
     except (DecodeError, IndexError, TypeError, ValueError) as error:
         raise ValueError("the encoded pattern cannot be read") from error
-    if not isinstance(pattern, Pattern):
-        raise ValueError("the encoded pattern cannot be read")
-    return pattern
+    if isinstance(pattern, Pattern):
+        return pattern
+    raise ValueError("the encoded pattern is something else")
 
 
 def _listed(value: Any) -> Any:
