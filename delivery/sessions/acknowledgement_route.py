@@ -9,6 +9,7 @@ import orjson
 from msgspec import Meta, Struct
 
 from delivery.sessions.acknowledging import Acknowledgement
+from delivery.sessions.attachments import session_in_path
 from delivery.sessions.delivery import SessionDelivery
 from eventhub.access.principal import Principal
 from eventhub.base import limits
@@ -82,13 +83,13 @@ class AcknowledgeHandler:
         )
         given = _parse(body)
         _require_listen(principal, given)
-        name = await self._delivery.name_in_path(principal, utf8_path(call.parameters[0]))
-        acknowledged = await self._delivery.acknowledge(principal.client_id, name, given)
+        session = session_in_path(utf8_path(call.parameters[0]))
+        acknowledged = await self._delivery.acknowledge(principal.client_id, session, given)
         streams: list[StreamPositionJson] = [
             {"stream": stream, "cursor": cursor.json()}
             for stream, cursor in acknowledged.cursors.items()
         ]
-        answer: AcknowledgedJson = {"session": name, "streams": streams}
+        answer: AcknowledgedJson = {"session": acknowledged.name, "streams": streams}
         return Response(200, orjson.dumps(answer), [])
 
 

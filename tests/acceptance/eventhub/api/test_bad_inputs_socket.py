@@ -70,6 +70,7 @@ HANDSHAKES = (
     shake("NUL in the token", 401, "invalid_credentials", key="", path=f"{TOKEN}%00%ff"),
     shake("unknown subprotocol", 400, "invalid_field", at="sec-websocket-protocol",
           headers={"Sec-WebSocket-Protocol": "mqtt, soap"}),
+    shake("unknown parameter", 400, "unknown_field", at="colour", path="/v1/ws?colour=red"),
     shake("another address", 403, "address_not_allowed", key="elsewhere"),
     shake("another origin", 403, "origin_not_allowed", headers={"Origin": "https://evil.example"}),
     shake("another path", 404, "not_found", at="path", path="/v1/socket"),
