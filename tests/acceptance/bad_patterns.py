@@ -10,6 +10,7 @@ _GROUPS, _PATTERNS = "/v1/pattern-groups", "/v1/patterns"
 _GROUP = {"name": "new", "streams": ["orders"]}
 _PATTERN = {"group": "taken", "name": "new", "language": "ready", "text": "{A}"}
 _SLOW = "{A | " + " and ".join(f"$x{n} != {n}" for n in range(60)) + "}"
+_LARGE = "{A | " + " or ".join(f"$x{n} != 1" for n in range(99)) + "}"
 _BOTH = {"language": "ready", "text": "{A}", "stream": "orders", "events": []}
 
 
@@ -27,7 +28,7 @@ def bad_requests() -> Iterator[Bad]:
         ("unfinished", _of("ready", "{a: A"), 400, "filter_syntax", "text"),
         ("too long", _of("ready", "x" * (limits.PATTERN_CHARS_MAX + 1)), 422, "pattern_too_large",
          "text"),
-        ("a large filter", _of("ready", "{A | " + " or ".join(f"$x{n} != 1" for n in range(99)) + "}"), 422,
+        ("a large filter", _of("ready", _LARGE), 422,
          "filter_too_large", "text"),
         ("no event", _of("temporal", "(test (< ?a ?b))"), 400, "temporal_syntax", "text"),
         ("memory", _of("temporal", "(event (time ?t)) (memory 99999)"), 422,
