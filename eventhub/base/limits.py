@@ -644,7 +644,7 @@ CALLBACK_RETRY_AFTER_S_MAX = 3_600.0  # of a response's Retry-After
 CALLBACK_CANCEL_DELIVERIES_MAX = 1_000  # of a deleted endpoint in one statement
 CALLBACK_WAKE_INTERVAL_S = 0.002  # between two notifications of new deliveries, at least
 # until workers that a notification does not choose look too: the chosen one takes some ms
-CALLBACK_RELIEF_S = 0.05
+CALLBACK_RELIEF_S = 0.03
 # one unit of delivery work: then the next one starts, so that a worker's tools see its work
 CALLBACK_UNIT_DELIVERIES_MAX = 10_000
 CALLBACK_UNIT_S_MAX = 5.0  # the same; far below what a broker waits for an acknowledgement
