@@ -14,9 +14,9 @@ import psycopg
 
 from delivery.forward.lag import Lag, StreamLag
 from delivery.forward.lease_holder import LeaseHolder
-from delivery.forward.leases import Leases, add_streams, known_streams
+from delivery.forward.leases import STREAMS, Lease, Leases, add_streams, known_streams
 from delivery.forward.plan import DeliveryBatch
-from delivery.forward.stream import ForwarderContext
+from delivery.forward.stream import ForwarderContext, StreamForwarder, stream_leases
 from delivery.forward.stream_matchers import StreamMatchers
 from delivery.forward.wake_up import WakeUps
 from delivery.forward.write import expand, writing_pool
@@ -69,7 +69,7 @@ async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
         forwarder = ForwarderProcess(hub_log, url, settings.data)
         clock = SystemClock()
         context = ForwarderContext(
-            hub_log, pool, Leases(clock), forwarder.interests, clock, forwarder.wrote
+            hub_log, pool, Leases(clock, STREAMS), forwarder.interests, clock, forwarder.wrote
         )
         await forwarder.run(context, stop)
 
@@ -89,7 +89,7 @@ class ForwarderProcess:
 
     async def run(self, context: ForwarderContext, stop: asyncio.Event) -> None:
         """Run until `stop` is set."""
-        holder = LeaseHolder(context, self._url)
+        holder = stream_leases(context, self._url)
         tasks_by_name: dict[str, Callable[[], Awaitable[None]]] = {
             "feed": self._feed.run,
             "types": self._zones.types.run,
@@ -121,7 +121,9 @@ class ForwarderProcess:
             metrics.DELIVERIES.inc(len(batch.rows))
             self._wake_ups.request()
 
-    async def _forward(self, context: ForwarderContext, holder: LeaseHolder) -> None:
+    async def _forward(
+        self, context: ForwarderContext, holder: LeaseHolder[Lease, StreamForwarder]
+    ) -> None:
         """Forward once the partitions exist and `system` is being followed."""
         await self._first_partitions(context)
         await self._confirm_feed()
@@ -155,12 +157,14 @@ class ForwarderProcess:
 
     async def _partitions(self, context: ForwarderContext) -> None:
         while True:
-            idle = not context.leases.share.streams
+            idle = not context.leases.share.total
             pause_s = limits.PARTITIONS_IDLE_INTERVAL_S if idle else limits.PARTITIONS_INTERVAL_S
             await asyncio.sleep(pause_s)
             await self._first_partitions(context)
 
-    async def _find_streams(self, context: ForwarderContext, holder: LeaseHolder) -> None:
+    async def _find_streams(
+        self, context: ForwarderContext, holder: LeaseHolder[Lease, StreamForwarder]
+    ) -> None:
         """Insert rows for streams that got their first callback: after every change, and after the
         first search only among what changed since.
         """
@@ -174,7 +178,7 @@ class ForwarderProcess:
                     found = await streams_with_callbacks(connection, known, checked_since)
                     if found:
                         await add_streams(connection, found)
-                    if found or (known and not context.leases.share.streams):
+                    if found or (known and not context.leases.share.total):
                         holder.wake()
                     checked_since = oldest
             except DatabaseUnavailable:
@@ -196,22 +200,24 @@ class ForwarderProcess:
                 metrics.DELIVERIES.inc(written)
                 self._wake_ups.request()
                 continue
-            idle = not context.leases.share.streams
+            idle = not context.leases.share.total
             pause_s = limits.FORWARD_STREAMS_CHECK_S if idle else limits.FANOUT_CHECK_INTERVAL_S
             await wait_until_set(self._fanout_written, pause_s)
 
 
-async def _report_lag(holder: LeaseHolder, context: ForwarderContext) -> None:
+async def _report_lag(
+    holder: LeaseHolder[Lease, StreamForwarder], context: ForwarderContext
+) -> None:
     """Report the lag of the streams and the work of matching."""
     lag = Lag()
     while True:
         lag.update(
             [
                 StreamLag(lease.stream_id, stream.lag_events, stream.lag_since_us)
-                for lease, stream in holder.streams.items()
+                for lease, stream in holder.works.items()
             ],
             context.clock.now_us(),
         )
         context.interests.report_work()
-        idle = not context.leases.share.streams
+        idle = not context.leases.share.total
         await asyncio.sleep(limits.FORWARD_IDLE_INTERVAL_S if idle else limits.HEAD_POLL_INTERVAL_S)
