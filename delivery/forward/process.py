@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psycopg
+from psycopg_pool import AsyncConnectionPool
 
 from delivery.forward.lag import Lag, StreamLag
 from delivery.forward.lease_holder import LeaseHolder
@@ -22,6 +23,9 @@ from delivery.forward.wake_up import WakeUps
 from delivery.forward.write import expand, writing_pool
 from delivery.forward.zone import ZoneCaches
 from delivery.partitions.create import create_partitions
+from delivery.patterns.group_tables import GROUPS
+from delivery.patterns.process import PatternGroups
+from delivery.patterns.running_group import PatternContext
 from eventhub.access.client_groups import Groups
 from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
@@ -31,7 +35,7 @@ from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import ReadsArchive
 from eventhub.monitoring.heartbeat import membership
-from eventhub.postgresql.connections import CONNECTION_ERRORS, reading
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, reading
 from eventhub.types.registry import TypeRegistry
 from registrations.catalog import oldest_transaction, streams_with_callbacks
 from registrations.feed import Feed
@@ -63,6 +67,7 @@ async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
             mark_url=settings.mark_url,
         ) as hub_log,
         writing_pool(settings.database_url) as pool,
+        writing_pool(settings.database_url) as pattern_pool,
         membership("forwarder", settings.database_url),
     ):
         url = settings.direct_url or settings.database_url
@@ -71,7 +76,7 @@ async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
         context = ForwarderContext(
             hub_log, pool, Leases(clock, STREAMS), forwarder.interests, clock, forwarder.wrote
         )
-        await forwarder.run(context, stop)
+        await forwarder.run(context, forwarder.patterns(context, pattern_pool), stop)
 
 
 class ForwarderProcess:
@@ -87,7 +92,17 @@ class ForwarderProcess:
         self._wake_ups = WakeUps()
         self._fanout_written = asyncio.Event()
 
-    async def run(self, context: ForwarderContext, stop: asyncio.Event) -> None:
+    def patterns(
+        self, context: ForwarderContext, pool: AsyncConnectionPool[Connection]
+    ) -> PatternGroups:
+        """Return the pattern groups of this process; they write through a pool of their own."""
+        leases = Leases(context.clock, GROUPS, context.leases.owner)
+        found = PatternContext(context.log, pool, leases, self._feed, self._zones, context.clock)
+        return PatternGroups(found, self._url)
+
+    async def run(
+        self, context: ForwarderContext, patterns: PatternGroups, stop: asyncio.Event
+    ) -> None:
         """Run until `stop` is set."""
         holder = stream_leases(context, self._url)
         tasks_by_name: dict[str, Callable[[], Awaitable[None]]] = {
@@ -98,7 +113,7 @@ class ForwarderProcess:
             "indexes": self.interests.follow_indexes,
             "notices": partial(self._wake_ups.run, context.pool),
             "timers": TimerFiring(self._url, context.clock).run,
-            "forward": partial(self._forward, context, holder),
+            "forward": partial(self._forward, context, holder, patterns),
         }
         tasks = [
             asyncio.create_task(run_forever(name, work)) for name, work in tasks_by_name.items()
@@ -106,7 +121,7 @@ class ForwarderProcess:
         await stop.wait()
         tasks[-1].cancel()  # takes no stream from here on
         await asyncio.wait(tasks[-1:])
-        await holder.stop()
+        await asyncio.gather(holder.stop(), patterns.stop())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -122,7 +137,10 @@ class ForwarderProcess:
             self._wake_ups.request()
 
     async def _forward(
-        self, context: ForwarderContext, holder: LeaseHolder[Lease, StreamForwarder]
+        self,
+        context: ForwarderContext,
+        holder: LeaseHolder[Lease, StreamForwarder],
+        patterns: PatternGroups,
     ) -> None:
         """Forward once the partitions exist and `system` is being followed."""
         await self._first_partitions(context)
@@ -135,6 +153,8 @@ class ForwarderProcess:
                 ("fanouts", partial(self._expand, context)),
                 ("partitions", partial(self._partitions, context)),
                 ("lag", partial(_report_lag, holder, context)),
+                ("patterns", patterns.run),
+                ("pattern lag", patterns.report),
             ):
                 group.create_task(run_forever(name, work))
 
