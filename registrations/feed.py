@@ -179,7 +179,7 @@ class Feed:
             self._notify_session_listeners()
         elif event.type.startswith(PATTERNS):
             if values.get("barrier") is not None:
-                self._notify_pattern_listeners(values["group_id"])
+                self._notify_pattern_listeners(values["pattern_group"])
         elif event.type == POLICY:
             self._notify_policy_listeners()
         elif event.type.startswith(ENDPOINT):

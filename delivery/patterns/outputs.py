@@ -131,7 +131,7 @@ def _event_of(
     if isinstance(output, Announce):
         domain, type, attributes = output.event
         return Event(domain, type, attributes, source=owner.client)
-    if isinstance(output, Notify):
+    if isinstance(output, Notify) and not version.reports_matches:  # else the match says it
         to = owner.client if output.target is None else f"{owner.client}/{output.target}"
         alone = [*output.bindings.values()]
         if len(alone) == 1 and len(alone[0]) == 1 and isinstance(alone[0][0], NewEvent):
@@ -260,10 +260,10 @@ def announcement_of(
 ) -> Announcement:
     """Return an event of `system` about a pattern."""
     attributes = {
+        "client": owner.client,
+        "pattern_group": owner.id,
         "pattern": running.pattern,
         "name": running.name,
-        "group": owner.name,
-        "client": owner.client,
         "version": running.number,
         **more,
     }

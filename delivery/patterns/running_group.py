@@ -294,8 +294,9 @@ class RunningGroup:
     def _gap_announcement(self, gap: StreamGap) -> Announcement:
         owner = self._owner
         attributes = {
-            "group": owner.name,
             "client": owner.client,
+            "pattern_group": owner.id,
+            "name": owner.name,
             "stream": owner.streams.get(gap.stream, ""),
             "first": gap.first,
             "last": gap.last,
