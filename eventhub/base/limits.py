@@ -998,6 +998,14 @@ PATTERN_SNAPSHOT_INTERVAL_S = 10.0  # at least; a restart feeds what came since
 PATTERN_SNAPSHOT_SHARE = 0.05  # of a runner's time for snapshots at most: a large one comes later
 PATTERN_LAG_INTERVAL_S = 1.0  # between two reports of the lag of groups
 
+# --- groups of patterns ---
+PATTERN_GROUPS_PER_CLIENT_MAX = 1_000  # each has a lease and a task in a forwarder
+PATTERN_GROUP_STREAMS_MAX = 16  # each is read by the group's task
+PATTERNS_PER_CLIENT_MAX = 100_000  # some 300 MB with their texts; a quota may be lower
+PATTERNS_PER_GROUP_MAX = 10_000  # compiled by each process that takes over the group: some 10 s
+PATTERNS_PER_REQUEST_MAX = 1_000  # parsed and stored in some 2 s
+END_PATTERN_GROUPS_MAX = 100  # of one client, with a deleted stream in one transaction
+
 # --- temporal patterns ---
 TEMPORAL_MEMORY_DEFAULT = 1_000  # most recent events of the stream that a pattern remembers ...
 TEMPORAL_MEMORY_MAX = 10_000  # ... at most: a join without an equality looks at all that match
