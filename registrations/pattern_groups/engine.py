@@ -1,4 +1,4 @@
-"""All patterns of one group, whatever their language: the engines of READY, of temporal patterns
+"""All patterns of one group, in all languages: the engines of READY, of temporal patterns
 and of agents over one index of filters. Plain module.
 
 The versions of patterns are added and removed between two events, and `feed` takes every event that

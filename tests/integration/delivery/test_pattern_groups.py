@@ -1,5 +1,5 @@
-"""Pattern groups in real forwarders: the outputs are those of one uninterrupted run, whoever runs
-the group, and however often it is killed.
+"""Pattern groups in real forwarders: the outputs are those of one uninterrupted run, in any
+process, and however often it is killed.
 """
 
 import pytest
