@@ -24,7 +24,7 @@ from delivery.forward.write import expand, writing_pool
 from delivery.forward.zone import ZoneCaches
 from delivery.partitions.create import create_partitions
 from delivery.patterns.group_tables import GROUPS
-from delivery.patterns.process import PatternGroups
+from delivery.patterns.process import LeasedGroups
 from delivery.patterns.running_group import PatternContext
 from eventhub.access.client_groups import Groups
 from eventhub.base import limits, metrics
@@ -94,14 +94,14 @@ class ForwarderProcess:
 
     def patterns(
         self, context: ForwarderContext, pool: AsyncConnectionPool[Connection]
-    ) -> PatternGroups:
+    ) -> LeasedGroups:
         """Return the pattern groups of this process; they write through a pool of their own."""
         leases = Leases(context.clock, GROUPS, context.leases.owner)
         found = PatternContext(context.log, pool, leases, self._feed, self._zones, context.clock)
-        return PatternGroups(found, self._url)
+        return LeasedGroups(found, self._url)
 
     async def run(
-        self, context: ForwarderContext, patterns: PatternGroups, stop: asyncio.Event
+        self, context: ForwarderContext, patterns: LeasedGroups, stop: asyncio.Event
     ) -> None:
         """Run until `stop` is set."""
         holder = stream_leases(context, self._url)
@@ -140,7 +140,7 @@ class ForwarderProcess:
         self,
         context: ForwarderContext,
         holder: LeaseHolder[Lease, StreamForwarder],
-        patterns: PatternGroups,
+        patterns: LeasedGroups,
     ) -> None:
         """Forward once the partitions exist and `system` is being followed."""
         await self._first_partitions(context)

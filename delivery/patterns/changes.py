@@ -5,7 +5,7 @@ a barrier every stream is consumed up to its sequence, and nothing after it. Pla
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from delivery.patterns.group_tables import StoredVersion
+from delivery.patterns.group_tables import StoredPatternVersion
 from eventhub.eventlog.stored import Cursor
 
 
@@ -14,7 +14,7 @@ class BarrierChange(NamedTuple):
 
     barrier: int
     sequences: dict[int, int]
-    added: list[StoredVersion]
+    added: list[StoredPatternVersion]
     removed: list[int]
 
     def is_reached(self, cursors: Mapping[int, Cursor]) -> bool:
@@ -49,7 +49,7 @@ class PendingChanges:
 
     def take(
         self,
-        versions: Sequence[StoredVersion],
+        versions: Sequence[StoredPatternVersion],
         present: Mapping[int, object],
         cursors: Mapping[int, Cursor],
     ) -> None:

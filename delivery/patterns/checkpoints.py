@@ -27,7 +27,7 @@ from eventhub.postgresql.rows import fetch_all
 from registrations.pattern_groups.consumed import ConsumedRun
 
 
-class Snapshot(NamedTuple):
+class NewSnapshot(NamedTuple):
     """The state of the engines, and the versions that they have."""
 
     versions: list[int]
@@ -46,7 +46,7 @@ class Checkpoint(NamedTuple):
     added: Sequence[int]
     removed: Sequence[int]
     outputs: Sequence[OutputEvent]
-    snapshot: Snapshot | None
+    snapshot: NewSnapshot | None
 
 
 class _StreamRow(NamedTuple):

@@ -73,9 +73,9 @@ class GroupRunner:
     async def _run_stored(self, stored: StoredGroup) -> None:
         context, group = self._context, stored.group
         zone = ZoneView(context.zones, group.zone_id)
-        found = await restored(stored, zone.hierarchy, self._compiled, context.log)
+        found = await restored(stored, zone, self._compiled, context.log)
         async with GroupReader.open(context.log, group.cursors, self._wake_up) as reader:
-            running = RunningGroup(context, self.lease, stored, zone, found, reader)
+            running = RunningGroup(context, self.lease, stored, found, reader)
             self.group = running
             log.info("pattern_group_running", group=group.id, patterns=len(found.running))
             while not self._stopping:

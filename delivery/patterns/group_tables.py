@@ -77,7 +77,7 @@ class JournalRow(NamedTuple):
         return [ConsumedRun(*row) for row in rows]
 
 
-class StoredVersion(NamedTuple):
+class StoredPatternVersion(NamedTuple):
     """A version of a pattern, with the sequences at which it begins (exclusive) and ends, parallel
     to the group's streams; None: the change does not concern the stream.
     """
@@ -106,7 +106,7 @@ class PatternTotals(NamedTuple):
     dropped: dict[str, int]
 
 
-class _StreamName(NamedTuple):
+class _GroupStreamName(NamedTuple):
     id: int
     name: str
 
@@ -128,10 +128,10 @@ async def journal_of(connection: Connection, group: int) -> list[JournalRow]:
 
 async def versions_of(
     connection: Connection, group: int, ids: Sequence[int], after: int
-) -> list[StoredVersion]:
+) -> list[StoredPatternVersion]:
     """Return versions by id, and those that begin or end after a barrier."""
     values = {"group_id": group, "ids": int8_array(list(ids)), "after": after}
-    return await fetch_all(connection, StoredVersion, SQL["versions"], values)
+    return await fetch_all(connection, StoredPatternVersion, SQL["versions"], values)
 
 
 async def totals_of(connection: Connection, group: int) -> dict[int, PatternTotals]:
@@ -143,4 +143,4 @@ async def totals_of(connection: Connection, group: int) -> dict[int, PatternTota
 async def stream_names(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
     """Return the names of streams."""
     values: dict[str, Any] = {"ids": int8_array(list(ids))}
-    return dict(await fetch_all(connection, _StreamName, SQL["stream_names"], values))
+    return dict(await fetch_all(connection, _GroupStreamName, SQL["stream_names"], values))

@@ -62,7 +62,7 @@ class OutputEvent(NamedTuple):
     event: Event
 
 
-class Lost(NamedTuple):
+class LostOutput(NamedTuple):
     """An output that is not appended, or what an engine discarded: `times` since the last one."""
 
     running: RunningVersion
@@ -70,7 +70,7 @@ class Lost(NamedTuple):
     times: int
 
 
-class Ending(NamedTuple):
+class PatternEnding(NamedTuple):
     """A pattern that no longer runs. `state`: ended or suspended; `fault`: why."""
 
     running: RunningVersion
@@ -78,20 +78,20 @@ class Ending(NamedTuple):
     fault: dict[str, Any] | None
 
 
-class Matched(NamedTuple):
+class MatchedPattern(NamedTuple):
     """A pattern that matched once more."""
 
     running: RunningVersion
 
 
-class Failed(NamedTuple):
+class FailedRun(NamedTuple):
     """A run of a program that had no effect."""
 
     running: RunningVersion
     fault: dict[str, Any]
 
 
-Effect = OutputEvent | Lost | Ending | Matched | Failed
+Effect = OutputEvent | LostOutput | PatternEnding | MatchedPattern | FailedRun
 
 
 def effects_of(
@@ -106,7 +106,7 @@ def effects_of(
         version = running[output.pattern]
         position = output.position
         if isinstance(output, Match):
-            yield Matched(version)
+            yield MatchedPattern(version)
         event = _event_of(output, version, owner, position)
         if event is not None:
             stream: int | str = owner.output_stream or position.stream
@@ -115,13 +115,13 @@ def effects_of(
             yield _caused(OutputEvent(version, stream, event), output, owner, cause, index)
             index += 1
         elif isinstance(output, Dropped):
-            yield Lost(version, output.reason, output.count)
+            yield LostOutput(version, output.reason, output.count)
         elif isinstance(output, Ended):
-            yield Ending(version, "ended", None)
+            yield PatternEnding(version, "ended", None)
         elif isinstance(output, ProgramSuspended):
-            yield Ending(version, "suspended", _fault(output, owner))
+            yield PatternEnding(version, "suspended", _fault(output, owner))
         elif isinstance(output, ProgramFailed):
-            yield Failed(version, _fault(output, owner))
+            yield FailedRun(version, _fault(output, owner))
 
 
 def _event_of(
@@ -201,10 +201,10 @@ def _caused(
     """Add what the causing event passes on; return that the output is lost if it may not go on."""
     hops = hops_left(cause) - 1
     if hops <= 0:
-        return Lost(output.running, "hop_limit", 1)
+        return LostOutput(output.running, "hop_limit", 1)
     event = output.event
     if _is_too_large(event):
-        return Lost(output.running, "event_too_large", 1)
+        return LostOutput(output.running, "event_too_large", 1)
     causes = _positions(source.bindings) if isinstance(source, Match | Notify) else []
     if isinstance(source, Announce):
         causes = list(source.causes)

@@ -10,7 +10,7 @@ from delivery.patterns.running_group import PatternContext, RunningGroup
 from eventhub.base import limits, metrics
 
 
-class PatternGroups:
+class LeasedGroups:
     """The groups that this process runs. `url`: the database, for renewals."""
 
     def __init__(self, context: PatternContext, url: str) -> None:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from delivery.forward.zone import ZoneView
 from delivery.patterns.changes import PendingChanges
 from delivery.patterns.group_tables import (
     GroupLease,
@@ -15,7 +16,7 @@ from delivery.patterns.group_tables import (
     JournalRow,
     LeasedGroup,
     PatternTotals,
-    StoredVersion,
+    StoredPatternVersion,
     journal_of,
     leased_group,
     snapshot_of,
@@ -35,7 +36,6 @@ from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.postgresql.connections import Connection
 from registrations.agents.run import AgentOutput
-from registrations.filters.evaluate import TypeHierarchy
 from registrations.pattern_groups.consumed import ConsumedRun
 from registrations.pattern_groups.engine import (
     CompiledPattern,
@@ -56,7 +56,7 @@ class StoredGroup(NamedTuple):
     owner: OutputOwner
     snapshot: GroupSnapshot | None
     journal: list[JournalRow]
-    versions: dict[int, StoredVersion]
+    versions: dict[int, StoredPatternVersion]
     totals: dict[int, PatternTotals]
 
 
@@ -66,7 +66,7 @@ class CompiledVersions:
     def __init__(self) -> None:
         self._compiled: dict[int, CompiledPattern | None] = {}
 
-    def of(self, version: StoredVersion) -> HubPattern | None:
+    def of(self, version: StoredPatternVersion) -> HubPattern | None:
         """Return a version for engines; None if it cannot be compiled any more."""
         if version.id not in self._compiled:
             self._compiled[version.id] = _compiled(version)
@@ -81,7 +81,7 @@ class CompiledVersions:
         self._compiled = {id: one for id, one in self._compiled.items() if id in kept}
 
 
-def _compiled(version: StoredVersion) -> CompiledPattern | None:
+def _compiled(version: StoredPatternVersion) -> CompiledPattern | None:
     try:
         return compiled_pattern(version.language, version.text)
     except EventHubError as error:
@@ -115,16 +115,15 @@ class GroupEngine:
     `running`: the versions that were given to the engine, by number, also those that it refused.
     """
 
-    def __init__(
-        self, stored: StoredGroup, hierarchy: TypeHierarchy, compiled: CompiledVersions
-    ) -> None:
-        self.engine = HubEngine(tuple(stored.group.streams), hierarchy)
+    def __init__(self, stored: StoredGroup, zone: ZoneView, compiled: CompiledVersions) -> None:
+        self.zone = zone
+        self.engine = HubEngine(tuple(stored.group.streams), zone.hierarchy)
         self.running: dict[int, RunningVersion] = {}
         self.changes = PendingChanges(stored.group.streams)
         self._compiled = compiled
 
     def add(
-        self, version: StoredVersion, recent: Sequence[tuple[EventPosition, Event]] = ()
+        self, version: StoredPatternVersion, recent: Sequence[tuple[EventPosition, Event]] = ()
     ) -> list[AgentOutput]:
         """Give a version to the engine; return what it finds among the recent events."""
         pattern = self._compiled.of(version)
@@ -145,17 +144,17 @@ class GroupEngine:
         self.running.pop(number, None)
         self.engine.remove(number)
 
-    def recalled(self, version: StoredVersion) -> int:
+    def recalled(self, version: StoredPatternVersion) -> int:
         """Return how many recent events a version recognises."""
         pattern = self._compiled.of(version)
         return 0 if pattern is None else pattern.recalled
 
 
 async def restored(
-    stored: StoredGroup, hierarchy: TypeHierarchy, compiled: CompiledVersions, log: Log
+    stored: StoredGroup, zone: ZoneView, compiled: CompiledVersions, log: Log
 ) -> GroupEngine:
     """Return the engine of a group as it was at its checkpoint. Raises what reading raises."""
-    found = GroupEngine(stored, hierarchy, compiled)
+    found = GroupEngine(stored, zone, compiled)
     snapshot = stored.snapshot
     if snapshot is not None:
         await run_in_slices(_added(found, stored, snapshot.versions))

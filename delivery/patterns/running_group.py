@@ -13,12 +13,12 @@ from typing import NamedTuple
 from psycopg_pool import AsyncConnectionPool
 
 from delivery.forward.leases import LeaseLost, Leases
-from delivery.forward.zone import ZoneCaches, ZoneView
+from delivery.forward.zone import ZoneCaches
 from delivery.patterns.changes import BarrierChange
-from delivery.patterns.checkpoints import Checkpoint, Snapshot, write
+from delivery.patterns.checkpoints import Checkpoint, NewSnapshot, write
 from delivery.patterns.group_reader import GroupReader, StreamGap
-from delivery.patterns.group_tables import GroupLease, StoredVersion, versions_of
-from delivery.patterns.outputs import Lost, OutputEvent, effects_of
+from delivery.patterns.group_tables import GroupLease, StoredPatternVersion, versions_of
+from delivery.patterns.outputs import LostOutput, OutputEvent, effects_of
 from delivery.patterns.restoring import GroupEngine, StoredGroup, position_of, recent_events
 from delivery.patterns.totals import GroupTotals
 from eventhub.base import limits, metrics
@@ -67,7 +67,6 @@ class RunningGroup:
         context: PatternContext,
         lease: GroupLease,
         stored: StoredGroup,
-        zone: ZoneView,
         found: GroupEngine,
         reader: GroupReader,
     ) -> None:
@@ -75,7 +74,7 @@ class RunningGroup:
         self._context = context
         self._lease = lease
         self._owner = stored.owner
-        self._zone = zone
+        self._zone = found.zone
         self._zone_name = (stored.group.zone_id, stored.group.zone)
         self._found = found
         self._totals = GroupTotals(stored.owner, stored.totals)
@@ -207,7 +206,7 @@ class RunningGroup:
             await asyncio.sleep(0)
         found.changes.applied(change)
 
-    async def _add_recalling(self, version: StoredVersion) -> None:
+    async def _add_recalling(self, version: StoredPatternVersion) -> None:
         """Add a version that recognises earlier events, and write what it finds with a snapshot, so
         that it is not asked again.
         """
@@ -282,7 +281,7 @@ class RunningGroup:
                 self._unwritten.outputs.append(effect)
                 appended += 1
             else:
-                self._totals.take(Lost(effect.running, "outputs_max", 1))
+                self._totals.take(LostOutput(effect.running, "outputs_max", 1))
 
     def _announce_gaps(self) -> None:
         for gap in self.reader.gaps:
@@ -312,7 +311,7 @@ class RunningGroup:
             return True
         return self._since_snapshot > 0 and self._context.clock.monotonic_s() >= self._snapshot_at_s
 
-    async def _snapshot(self) -> Snapshot:
+    async def _snapshot(self) -> NewSnapshot:
         """Return the state of the engines, in a thread: it may take long."""
         clock = self._context.clock
         began_s = clock.monotonic_s()
@@ -322,7 +321,7 @@ class RunningGroup:
         self._snapshot_at_s = ended_s + max(pause_s, limits.PATTERN_SNAPSHOT_INTERVAL_S)
         self._since_snapshot = 0
         metrics.PATTERN_STATE_BYTES.set(len(state))
-        return Snapshot(sorted(self._found.running), state)
+        return NewSnapshot(sorted(self._found.running), state)
 
     async def _until_alive(self) -> None:
         """Wait while the lease may have expired. Raises LeaseLost when that is certain."""

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from delivery.patterns.group_tables import PatternTotals
 from delivery.patterns.outputs import (
     Effect,
-    Ending,
-    Failed,
-    Lost,
-    Matched,
+    FailedRun,
+    LostOutput,
+    MatchedPattern,
     OutputOwner,
+    PatternEnding,
     RunningVersion,
     announcement_of,
 )
@@ -39,22 +39,22 @@ class GroupTotals:
         self._owner = owner
         self._totals = dict(totals)
         self._changed: dict[int, RunningVersion] = {}
-        self._endings: dict[int, Ending] = {}
+        self._endings: dict[int, PatternEnding] = {}
         self._announcements: list[Announcement] = []
 
     def take(self, effect: Effect) -> None:
         """Count what an output means."""
         match effect:
-            case Matched(running):
+            case MatchedPattern(running):
                 before = self._of(running)
                 self._totals[running.pattern] = before._replace(matches=before.matches + 1)
-            case Lost(running, reason, times):
+            case LostOutput(running, reason, times):
                 self.lose(running, reason, times)
-            case Failed(running, fault):
+            case FailedRun(running, fault):
                 total = self._add(running, FAILED, 1)
                 if _is_reported(total - 1, total):
                     self._announce("pattern.failed", running, runs=total, **fault)
-            case Ending(running, state, fault):
+            case PatternEnding(running, state, fault):
                 self._of(running)
                 self._endings[running.pattern] = effect
                 self._announce(f"pattern.{state}", running, **(fault or {}))

@@ -1,15 +1,15 @@
 """Changes of a group's patterns at barriers: what is due when."""
 
 from delivery.patterns.changes import PendingChanges
-from delivery.patterns.group_tables import StoredVersion
+from delivery.patterns.group_tables import StoredPatternVersion
 from eventhub.eventlog.stored import Cursor
 
 
 def version(
     id: int, since: tuple[int, int], until: tuple[int, int] | None = None, **more: bool
-) -> StoredVersion:
+) -> StoredPatternVersion:
     """Return a version; the barrier of a change is numbered by its first sequence."""
-    return StoredVersion(
+    return StoredPatternVersion(
         id=id,
         pattern=id,
         name="",
