@@ -26,11 +26,13 @@ UPDATE forwarding
 -- Moves the checkpoint and inserts the deliveries that it covers; writes nothing unless the lease is held and the position is
 -- as expected. The row is locked first and moved last, so that the lease runs from the end of the statement. `flat` holds the
 -- registrations of the first delivery, of the second, and so on, at `begins` to `ends`. Missing `version_ids` and `lanes` are
--- null. Lanes are marked (delivery/lane_marks.py).
+-- null. Lanes are marked (delivery/lane_marks.py). The commit does not wait for the disk: a crash of the database loses the
+-- checkpoint together with the deliveries, and a claim, which precedes each request, waits for its own commit and all before.
 WITH held AS MATERIALIZED (
     SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
+       AND set_config('synchronous_commit', 'off', true) = 'off'
        FOR NO KEY UPDATE
 ), written AS (
     INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, lane, registrations,
