@@ -5,7 +5,8 @@ import { parseExactly } from "../../api/exact";
 import { errorAt } from "../../api/problem";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { State } from "../../parts/State";
-import { type Language, type Part, type Position, type Step, useBench } from "./patterns";
+import { type Language, type Part, type Step, useBench } from "./patterns";
+import { WaitingPart } from "./WaitingPart";
 
 const EVENTS = `{"domain": "d", "type": "A", "attributes": {"user": 7}}
 {"domain": "d", "type": "B", "attributes": {"user": 7}}`;
@@ -86,32 +87,6 @@ function OneStep({ step }: { step: Step }) {
       )}
     </div>
   );
-}
-
-function WaitingPart({ part }: { part: Part }) {
-  const bound = Object.entries(part.bound).map(([name, events]) => `${name} = ${events.map(positionText).join(", ")}`);
-  return (
-    <List.Item>
-      <code>{part.element}</code> <State state={part.status === "matched" ? "ok" : part.status} label={part.status} />
-      {part.children.length === 0 && bound.length > 0 && (
-        <Text span size="sm" c="dimmed">
-          {" "}
-          {bound.join("; ")}
-        </Text>
-      )}
-      {part.children.length > 0 && (
-        <List withPadding listStyleType="none" size="sm">
-          {part.children.map((child, index) => (
-            <WaitingPart key={index} part={child} />
-          ))}
-        </List>
-      )}
-    </List.Item>
-  );
-}
-
-function positionText({ order, type }: Position): string {
-  return order === undefined ? (type ?? "") : `event ${order}`;
 }
 
 /** The events that were typed, or what is wrong with them. */

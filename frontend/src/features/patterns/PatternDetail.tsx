@@ -1,4 +1,4 @@
-import { Button, Group, Stack } from "@mantine/core";
+import { Button, Group, List, Stack, Text, Title } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
@@ -15,8 +15,9 @@ import { Removal } from "../../parts/Removal";
 import { whole } from "../../parts/text";
 import { PatternBench } from "./PatternBench";
 import { PatternEditor } from "./PatternEditor";
-import { onePattern, type Pattern, useChangePattern, useDeletePattern } from "./patterns";
+import { onePattern, type Part, type Pattern, useChangePattern, useDeletePattern, waitingOf } from "./patterns";
 import { PatternState } from "./PatternState";
+import { WaitingPart } from "./WaitingPart";
 
 interface Props {
   zone: string;
@@ -49,6 +50,7 @@ function Loaded({ zone, pattern, etag, onReload, onDeleted }: LoadedProps) {
   return (
     <Stack gap="lg">
       <About pattern={pattern} />
+      <Waits zone={zone} id={pattern.id} />
       {pattern.fault !== null && <Json value={pattern.fault} label="fault" />}
       <Form
         fields={["text"]}
@@ -76,6 +78,26 @@ function Loaded({ zone, pattern, etag, onReload, onDeleted }: LoadedProps) {
       </May>
       <PatternBench zone={zone} language={pattern.language} text={text} once={pattern.once} />
     </Stack>
+  );
+}
+
+function Waits({ zone, id }: { zone: string; id: number }) {
+  const { data, error } = useQuery(waitingOf(zone, id));
+  return (
+    <section aria-label="Partial matches">
+      <Title order={2} mb="xs">
+        Partial matches
+      </Title>
+      {error !== null && <ProblemAlert error={error} />}
+      {data?.partitions.length === 0 && <Text size="sm">Nothing is bound.</Text>}
+      {data?.partitions.map(({ key, tree }, index) => (
+        <List key={index} listStyleType="none" size="sm" mb="xs">
+          {key !== null && <List.Item>Key: {JSON.stringify(key)}</List.Item>}
+          <WaitingPart part={tree as unknown as Part} />
+        </List>
+      ))}
+      {data?.is_complete === false && <Text size="sm">There are more keys.</Text>}
+    </section>
   );
 }
 

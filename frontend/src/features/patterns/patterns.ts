@@ -28,6 +28,8 @@ export interface Part {
 export interface Position {
   order?: number; // none: an event that the pattern created
   type?: string;
+  stream?: string; // none: an event that was typed
+  sequence?: number;
 }
 
 export const LANGUAGES: readonly { value: Language; label: string }[] = [
@@ -75,6 +77,16 @@ export function onePattern(zone: string, id: number) {
   return queryOptions({
     queryKey: [PATTERNS, zone, "one", id],
     queryFn: () => loaded(api.GET("/v1/patterns/{pattern}", { params: of(zone, id) })),
+  });
+}
+
+/** What a pattern has bound and waits for, as of the last checkpoint of its group. */
+export function waitingOf(zone: string, id: number) {
+  return queryOptions({
+    queryKey: [PATTERNS, zone, "waiting", id],
+    queryFn: () => done(api.GET("/v1/patterns/{pattern}/waiting", { params: of(zone, id) })),
+    refetchInterval: REFRESH_MS,
+    retry: false,
   });
 }
 
