@@ -531,3 +531,19 @@ def test_a_match_is_hidden_from_other_clients(made: LiveZone) -> None:
     other = made.key("listen:*", client="other")
     page = made.hub.call("GET", "/v1/streams/out/events?from=oldest", key=other)
     assert page.json["events"] == []
+
+
+@pytest.mark.req("RDY-32")
+def test_a_notification_goes_to_its_owner_or_to_the_session_that_it_names(
+    hub: LiveHub, made: LiveZone
+) -> None:
+    post(made, "/v1/sessions", {"kind": "consumer", "name": "night"})
+    pattern(made, "{a: t::A | $n == 1} do notify(a)")
+    pattern(made, "{b: t::A | $n == 2} do notify(b) to 'night'")
+    for number in (1, 2):
+        made.emit("in", {"domain": "t", "type": "A", "attributes": {"n": number}})
+    owners = run_to_end(made, "out")
+    assert [sorted(one["attributes"]["bindings"]) for one in owners] == [["a"], ["last"]]
+    path = f"/v1/streams/out/events?from=oldest&zone={made.name}"
+    everything = [one["event"] for one in hub.operate("GET", path).json["events"]]
+    assert [one["destinations"] for one in everything] == [["tester"], ["tester/night"], ["tester"]]
