@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, LiteralString, NamedTuple
 
 import aiohttp
-import orjson
 
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import Event
@@ -188,7 +187,7 @@ async def _emit(
                 for n in range(min(due, 1_000))
             ]
             path = f"/v1/streams/{dice.choice(STREAMS)}/events"
-            async with session.post(path, data=orjson.dumps(events)) as answer:
+            async with session.post(path, json=events) as answer:
                 answer.raise_for_status()
             sent += len(events)
     except asyncio.CancelledError:
