@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tests.benchmarks.shape import Result
 
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 480, 300, 55, 40, 110, 40  # of each diagram
+WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 500, 300, 60, 40, 140, 40  # of each diagram
 COLUMNS = 2
 COLOURS = ("#0b6e99", "#b35900", "#4d7c0f", "#7c3aed")
 Line = list[tuple[float, float]]
