@@ -111,13 +111,14 @@ class RoundReader(Reader):
             await self.send_message(refusal(error, subject))
 
     async def _serve_all(self) -> bool:
-        busy = False
+        busy = expensive = False
         for listener in list(self._listeners.values()):
+            if expensive:
+                await asyncio.sleep(0)  # let others run: the next one may take as long
+            expensive = False
             try:
                 if await self._serve(listener):
-                    busy = True
-                    if listener.is_expensive:
-                        await asyncio.sleep(0)  # let others run: the next one may take as long
+                    busy, expensive = True, listener.is_expensive
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
                 busy = True
