@@ -14,7 +14,7 @@ from delivery.sessions.delivery import SessionDelivery
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Forbidden, MissingField, UnsupportedMediaType
-from eventhub.event.inbound import JSON, refuse_json
+from eventhub.event.inbound import JSON, NO_NUL, refuse_json
 from eventhub.eventlog.stored import CursorJson
 from eventhub.http.call import Call
 from eventhub.http.messages import Response, read_body, read_head, utf8_path
@@ -29,9 +29,7 @@ class StreamAcknowledgementIn(Struct, forbid_unknown_fields=True):
     be delivered again at once.
     """
 
-    stream: Annotated[
-        str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=r"^[^\0]*$")
-    ]
+    stream: Annotated[str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=NO_NUL)]
     sequence: _Sequence | None = None
     sequences: _Sequences | None = None
     nak: _Sequences | None = None

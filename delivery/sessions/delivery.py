@@ -36,7 +36,7 @@ from eventhub.access.names import id_in_path
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.event_loop import run_forever, wait_until_set
+from eventhub.base.event_loop import Waker, run_forever, wait_until_set
 from eventhub.base.grouped_calls import GroupedCalls
 from eventhub.postgresql.connections import Connection, reading, reading_pool
 
@@ -75,7 +75,7 @@ class SessionDelivery:
             return await name_of(connection, principal.client_id, id)
 
     async def connect(
-        self, principal: Principal, name: str, waker: asyncio.Event, transport: str
+        self, principal: Principal, name: str, waker: Waker, transport: str
     ) -> tuple[ConnectedSession, list[SessionPosition]]:
         """Attach a connection to the client's session of that name; return it with its positions.
         The connection that served it before ends it. Call `disconnect` at the end.

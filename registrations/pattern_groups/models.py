@@ -8,6 +8,7 @@ its rows from all of those.
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.functions import TransactionNow
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import (
     BigIntegerField,
@@ -60,7 +61,10 @@ class PatternGroup(models.Model):
                 fields=["client", "name"], condition=LIVE, name="pattern_groups_by_name"
             ),
         )
-        indexes = (Index(fields=["zone", "id"], condition=LIVE, name="pattern_groups_by_zone"),)
+        indexes = (
+            Index(fields=["zone", "id"], condition=LIVE, name="pattern_groups_by_zone"),
+            GinIndex(fields=["streams"], condition=LIVE, name="pattern_groups_by_stream"),
+        )
 
     def __str__(self) -> str:
         return self.name
@@ -87,7 +91,7 @@ class StoredPattern(models.Model):
         )
         indexes = (
             Index(fields=["zone", "id"], condition=LIVE, name="patterns_by_zone"),
-            Index(fields=["group", "id"], name="patterns_by_group"),
+            Index(fields=["group", "id"], condition=LIVE, name="patterns_by_group"),
         )
 
     def __str__(self) -> str:
@@ -115,6 +119,9 @@ class PatternVersion(models.Model):
         db_default=False, db_comment="it also sees the recent events before its first barrier"
     )
     suspended = BooleanField(db_default=False, db_comment="no engine is given this version")
+    cost = IntegerField(
+        db_default=0, db_comment="for every event, in units of registrations/matching/cost.py"
+    )
     from_barrier = ForeignKey(
         Barrier,
         models.DO_NOTHING,
