@@ -1010,6 +1010,9 @@ PATTERNS_PER_CLIENT_MAX = 100_000  # some 300 MB with their texts; a quota may b
 PATTERNS_PER_GROUP_MAX = 10_000  # compiled by each process that takes over the group: some 10 s
 PATTERNS_PER_REQUEST_MAX = 1_000  # parsed and stored in some 2 s
 END_PATTERN_GROUPS_MAX = 100  # of one client, with a deleted stream in one transaction
+PATTERN_DRY_RUN_EVENTS_MAX = 1_000  # a person reads the steps; of a stream, read in some 2 s
+PATTERN_DRY_RUN_EVENTS_DEFAULT = 100  # of a stream
+PATTERN_DRY_RUN_S_MAX = 10.0  # of a dry run, in a thread of a web process
 
 # --- temporal patterns ---
 TEMPORAL_MEMORY_DEFAULT = 1_000  # most recent events of the stream that a pattern remembers ...
