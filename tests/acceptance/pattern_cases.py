@@ -1,6 +1,11 @@
-"""Cases of patterns: what each gives its owner for some events, in a domain of its own."""
+"""Cases of patterns: what each gives its owner for some events, in a domain of its own; and requests
+about patterns.
+"""
 
 from typing import Any, NamedTuple
+
+from tests.acceptance.eventhub.eventlog.test_retention import wait_for
+from tests.live import LiveZone
 
 SEQUENCE = "{v[2..4]: D::A} && {b: D::B}"
 THREE = (
@@ -142,3 +147,29 @@ def events_of(case: Case, number: int) -> list[dict[str, Any]]:
 def text_of(case: Case, number: int) -> str:
     own = domain(number)
     return case.text.replace("D::", f"{own}::").replace("'D)", f"'{own})")
+
+
+def post(zone: LiveZone, path: str, body: Any) -> Any:
+    answer = zone.hub.call("POST", path, body, key=zone.admin)
+    assert answer.status == 201, answer
+    return answer.json
+
+
+def outputs_in(zone: LiveZone, stream: str) -> list[dict[str, Any]]:
+    """Return the events of a stream that its owner sees."""
+    page = zone.hub.call(
+        "GET", f"/v1/streams/{stream}/events?from=oldest&limit=1000", key=zone.admin
+    )
+    assert page.status == 200, page
+    found: list[dict[str, Any]] = [one["event"] for one in page.json["events"]]
+    return found
+
+
+def run_to_end(zone: LiveZone, into: str, stream: str = "in") -> list[dict[str, Any]]:
+    """Emit a last event, and return the outputs up to the match of it."""
+    zone.emit(stream, {"domain": "test", "type": "last"})
+    wait_for(
+        lambda: any(one["attributes"].get("name") == "last" for one in outputs_in(zone, into)),
+        "the last match",
+    )
+    return outputs_in(zone, into)

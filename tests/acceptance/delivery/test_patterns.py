@@ -11,34 +11,18 @@ import pytest
 from eventhub.base import limits
 from eventhub.event.protobuf_codec import decode
 from tests.acceptance.eventhub.eventlog.test_retention import wait_for
-from tests.acceptance.pattern_cases import CASES, THREE, Case, domain, events_of, text_of
+from tests.acceptance.pattern_cases import (
+    CASES,
+    THREE,
+    Case,
+    domain,
+    events_of,
+    outputs_in,
+    post,
+    run_to_end,
+    text_of,
+)
 from tests.live import LiveHub, LiveZone
-
-
-def post(zone: LiveZone, path: str, body: Any) -> Any:
-    answer = zone.hub.call("POST", path, body, key=zone.admin)
-    assert answer.status == 201, answer
-    return answer.json
-
-
-def outputs_in(zone: LiveZone, stream: str) -> list[dict[str, Any]]:
-    """Return the events of a stream that its owner sees."""
-    page = zone.hub.call(
-        "GET", f"/v1/streams/{stream}/events?from=oldest&limit=1000", key=zone.admin
-    )
-    assert page.status == 200, page
-    found: list[dict[str, Any]] = [one["event"] for one in page.json["events"]]
-    return found
-
-
-def run_to_end(zone: LiveZone, into: str, stream: str = "in") -> list[dict[str, Any]]:
-    """Emit a last event, and return the outputs up to the match of it."""
-    zone.emit(stream, {"domain": "test", "type": "last"})
-    wait_for(
-        lambda: any(one["attributes"].get("name") == "last" for one in outputs_in(zone, into)),
-        "the last match",
-    )
-    return outputs_in(zone, into)
 
 
 @pytest.fixture(scope="module")
