@@ -991,6 +991,14 @@ PATTERN_BYTES_MAX = 8 * 1024 * 1024  # of one pattern's state in memory: 800 byt
 PATTERN_GROUP_BYTES_MAX = 128 * 1024 * 1024  # of all patterns of a group; a state is saved whole
 PATTERN_STEPS_MAX = 20_000  # of the search for one event and pattern: about 20 ms
 
+# --- groups of patterns ---
+PATTERN_GROUPS_PER_CLIENT_MAX = 1_000  # each has a lease and a task in a forwarder
+PATTERN_GROUP_STREAMS_MAX = 16  # each is read by the group's task
+PATTERNS_PER_CLIENT_MAX = 100_000  # some 300 MB with their texts; a quota may be lower
+PATTERNS_PER_GROUP_MAX = 10_000  # compiled by each process that takes over the group: some 10 s
+PATTERNS_PER_REQUEST_MAX = 1_000  # parsed and stored in some 2 s
+END_PATTERN_GROUPS_MAX = 100  # of one client, with a deleted stream in one transaction
+
 # --- temporal patterns ---
 TEMPORAL_MEMORY_DEFAULT = 1_000  # most recent events of the stream that a pattern remembers ...
 TEMPORAL_MEMORY_MAX = 10_000  # ... at most: a join without an equality looks at all that match
