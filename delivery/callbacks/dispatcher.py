@@ -82,6 +82,8 @@ class CallbackDispatcher:
         self._failures = 0  # of units, in a row
         self._connection_lock = asyncio.Lock()
         self._connection: Connection | None = None  # of scans and units
+        self._claims = False  # a claim is running ...
+        self._freed = False  # ... and slots became free since it began
         self._claimed = 0  # by the unit's last claim ...
         self._claimed_s = 0.0  # ... and the time of the last one that was not empty
         failures = EndpointFailures()
@@ -313,8 +315,14 @@ class CallbackDispatcher:
         before = self._claiming.count
         self._scan_requested, self._has_more, self._at_once = False, True, False
         if self._has_room():
-            with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
-                self._has_more = await self._claiming.claim(connection)
+            self._claims, self._freed = True, False
+            try:
+                with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+                    self._has_more = await self._claiming.claim(connection)
+            finally:
+                self._claims = False
+            if self._freed:
+                self._on_slot_free()
             self._at_once = self._claiming.is_bounded
         self._claimed = self._claiming.count - before
         if self._claimed:
@@ -338,7 +346,8 @@ class CallbackDispatcher:
         return self._heartbeat.is_alive and self._slots.free > 0 and not self._outbox.full
 
     def _on_slot_free(self) -> None:
-        if self._has_more:
+        self._freed = True
+        if self._has_more and not self._claims:
             self.wake()
 
     def _on_results_written(self, lanes: bool) -> None:

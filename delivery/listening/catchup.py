@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterable
 
 from eventhub.base import limits
+from eventhub.base.event_loop import Waker
 from eventhub.base.fair_queue import Admission, QueueOwner, Slots
 from eventhub.eventlog.log import Follower
 from eventhub.eventlog.read import ReadLimits
@@ -47,7 +48,7 @@ class TimeSlices:
         self._requested: asyncio.Future[None] | None = None
         self._until_s = 0.0  # a granted slice is valid until then
 
-    def due(self, waker: asyncio.Event | None) -> bool:
+    def due(self, waker: Waker | None) -> bool:
         """Take a slice and return True; or return False, and set the waker when one is granted."""
         if self._requested is not None:
             return False
@@ -73,7 +74,7 @@ class TimeSlices:
         if self._requested is not None:
             self._requested.cancel()
 
-    def _granted(self, done: "asyncio.Future[None]", waker: asyncio.Event | None) -> None:
+    def _granted(self, done: "asyncio.Future[None]", waker: Waker | None) -> None:
         """Grant the slice for a short time: a listener whose socket takes nothing loses it."""
         self._requested = None
         if done.cancelled():
@@ -114,7 +115,7 @@ class PageReader:
         """Read a page, unless one is under way."""
         self._started(follower)
 
-    def ready(self, waker: asyncio.Event | None) -> bool:
+    def ready(self, waker: Waker | None) -> bool:
         """Return False while a page is being read, and set the waker when it is complete."""
         reading = self._reading
         if reading is None or reading.done():

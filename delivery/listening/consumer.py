@@ -26,11 +26,14 @@ from eventhub.base.errors import (
 from eventhub.base.logs import get_logger
 from eventhub.http.messages import Message, Receive, Scope, Send, problem_response
 from eventhub.http.origins import Origins
+from eventhub.http.query import parse_query
 
 log = get_logger(__name__)
 
+_PARAMETERS = frozenset(("access_token",))
 _CLOSE = {401: 4401, 403: 4403}  # by the status of the refusal
 CLOSE_FAILED = 1011
+_ACK = b'"ack"'
 
 
 class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -43,6 +46,7 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._pumping: asyncio.Task[None] | None = None
         self._second = 0
         self._messages = 0
+        self._handled = 0  # messages that `receive` got
 
     async def dispatch(self, message: Message) -> None:
         """Call the handler. Channels' own dispatch first closes old Django connections, in one
@@ -62,11 +66,23 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._pump = SocketPump(self._services, writer, credential, principal)
         self._monitor.add(self._pump, self)
         reservation.close()
+        offer_messages = self.scope.get("extensions", {}).get("eventhub.take_messages")
+        if offer_messages is not None:
+            offer_messages(self._take)
         self._pumping = asyncio.create_task(self._run())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        await self._pace()
+        if not self._in_pace():
+            await asyncio.sleep(1)
         await self._pump.handle(text_data if text_data is not None else bytes_data or b"")
+        self._handled += 1
+
+    def _take(self, data: bytes, queued: int) -> bool:
+        """Handle an acknowledgement without a task; return False for any other message, for one
+        that follows messages that are not handled yet, and for one to refuse.
+        """
+        may_take = queued == self._handled and _ACK in data and self._in_pace()
+        return may_take and self._pump.take(data)
 
     async def disconnect(self, code: int) -> None:
         if self._pumping is not None:
@@ -114,14 +130,13 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         unsent = self.scope.get("extensions", {}).get("eventhub.unsent_bytes")
         return 0 if unsent is None else int(unsent())
 
-    async def _pace(self) -> None:
-        """Limit the messages read per second; the rest waits in the socket."""
+    def _in_pace(self) -> bool:
+        """Count a message; return False for too many in a second: the rest waits in the socket."""
         second = int(asyncio.get_running_loop().time())
         if second != self._second:
             self._second, self._messages = second, 0
         self._messages += 1
-        if self._messages > limits.MESSAGES_PER_S_MAX:
-            await asyncio.sleep(1)
+        return self._messages <= limits.MESSAGES_PER_S_MAX
 
 
 class WebSocketRoute:
@@ -155,9 +170,11 @@ class WebSocketRoute:
 
     async def _authorise(self, scope: Scope) -> tuple[str, Principal]:
         """Return the credential of the request and its principal."""
-        credential = credential_of(scope.get("query_string", b""), scope["headers"])
+        query_string = scope.get("query_string", b"")
+        credential = credential_of(query_string, scope["headers"])
         principal = await self._authorizer.authenticate(credential)
         principal.identify()
+        parse_query(query_string, _PARAMETERS)
         return credential, principal
 
 

@@ -8,7 +8,6 @@ ring.
 Concurrency contract: one event loop, one user at a time; only a read ahead is a task of its own.
 """
 
-import asyncio
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from time import monotonic
@@ -38,6 +37,7 @@ from delivery.listening.version_loader import RegistrationSet
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import EventHubError, Gone
+from eventhub.base.event_loop import Waker
 from eventhub.base.fair_queue import HUB_WORK
 from eventhub.eventlog.keyed_state import KeyState, StatePage, read_state
 from eventhub.eventlog.log import Follower
@@ -80,7 +80,7 @@ class StreamListener:
         self._notices: list[dict[str, Any]] = []  # messages to send before the next events
         self._predicate = ""  # its filter in predicate form
         self._trail = AuditTrail()
-        self._waker: asyncio.Event | None = None
+        self._waker: Waker | None = None
         self._owner = HUB_WORK  # the client that it works for
         self._slices: TimeSlices
 
@@ -154,7 +154,6 @@ class StreamListener:
             await self._trail.start(self._services.recorder, new, waits=not self._request.history)
 
     def _actual_start(self, start: str) -> str:
-        """Return the kind of its actual start, which may differ from the requested one."""
         return "state" if self._snapshot else "gap" if self._notices else start
 
     async def close(self) -> None:
@@ -179,7 +178,7 @@ class StreamListener:
         """Whether a batch may take long, though it has few frames."""
         return self._matcher is not None or self.state.filter.cost > 0
 
-    def watch(self, waker: asyncio.Event) -> None:
+    def watch(self, waker: Waker) -> None:
         """Have the waker set when the stream has new events."""
         self._waker = waker
         self._follower.ring.wakers.add(waker)
@@ -191,9 +190,13 @@ class StreamListener:
         self.state.filter = self.state.filter.for_principal(principal)
 
     def unwatch(self) -> None:
-        """Remove the waker; other listeners that share it must be given it again."""
+        """Remove the waker."""
         if self._waker is not None:
             self._follower.ring.wakers.discard(self._waker)
+
+    def may_continue(self) -> bool:
+        """Return whether `next_frames` may have left something to send at once."""
+        return True
 
     def due(self) -> bool:
         """Return whether `fill` and `next_frames` may run now. If not, the waker is set when they
@@ -349,8 +352,7 @@ class StreamListener:
             self._pages.forget()
             self._follower.cursor = self.cursor
             return
-        long = len(page) > limits.FRAMES_PER_SLICE_MAX and not self._follower.live
-        if long and 2 * at >= len(page) and page:
+        if 2 * at >= len(page) > limits.FRAMES_PER_SLICE_MAX and not self._follower.live:
             self._pages.start(self._follower)
 
     async def _follow(self, start: Start) -> None:

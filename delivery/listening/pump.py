@@ -96,6 +96,19 @@ class SocketPump(RoundReader):
         except EventHubError as error:
             await self.send_message({**refusal(error), **subject})
 
+    def take(self, text: bytes) -> bool:
+        """Handle an acknowledgement, which needs no wait; return False for any other message, and
+        for one that is refused: `handle` answers these.
+        """
+        try:
+            message = messages.parse_message(text)
+            if not isinstance(message, messages.Ack):
+                return False
+            self._acknowledge(message)
+        except EventHubError:
+            return False
+        return True
+
     async def _handle(self, message: messages.Incoming) -> None:
         match message:
             case messages.ListenMessage():
@@ -122,8 +135,10 @@ class SocketPump(RoundReader):
         if message.session is not None:
             self._sessions.acknowledge(message)
         elif message.listener is not None and message.sequence is not None:
-            self.socket.find(message.listener).acknowledge(message.sequence)
-        self.waker.set()
+            state = self.socket.find(message.listener)
+            state.acknowledge(message.sequence)
+            self._ready[self._listeners[state.subject]] = None  # its window may have been full
+            self.waker.set()
 
     async def _start(self, message: messages.ListenMessage) -> None:
         self.socket.require_new(message.listener)
@@ -140,7 +155,6 @@ class SocketPump(RoundReader):
             raise
         self.socket.listeners[message.listener] = state
         self.add(listener)
-        self.waker.set()
 
     async def _resend(self, message: messages.ResendMessage) -> None:
         """Send events again, then a message with their number and the ranges that are missing."""

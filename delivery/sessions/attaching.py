@@ -26,6 +26,7 @@ from eventhub.access.principal import Principal
 from eventhub.access.sessions import UnknownSession
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, LimitReached
+from eventhub.base.event_loop import Waker
 from eventhub.base.grouped_calls import GroupedCalls
 from eventhub.postgresql.connections import Connection, reading
 
@@ -37,7 +38,7 @@ class _SessionRequest(NamedTuple):
 
     client_id: int
     name: str
-    waker: asyncio.Event
+    waker: Waker
     transport: str
 
     @property
@@ -63,7 +64,7 @@ class SessionAttacher:
         self._locks: WeakValueDictionary[tuple[int, str], asyncio.Lock] = WeakValueDictionary()
 
     async def connect(
-        self, principal: Principal, name: str, waker: asyncio.Event, transport: str
+        self, principal: Principal, name: str, waker: Waker, transport: str
     ) -> Connected:
         """Attach a connection to the client's session of that name; return it with its positions.
 
@@ -97,7 +98,7 @@ class SessionAttacher:
                 found = await find_sessions(connection, [request.key for request in requests])
                 for request in requests:
                     try:
-                        settings = required_consumer(found.get(request.key), request.name)
+                        settings = required_consumer(found.get(request.key))
                     except EventHubError as error:
                         results[request] = error
                         continue
@@ -131,11 +132,11 @@ def _this_process() -> str:
     return f"{socket.gethostname()} {os.getpid()}"
 
 
-def required_consumer(settings: SessionSettings | None, name: str) -> SessionSettings:
+def required_consumer(settings: SessionSettings | None) -> SessionSettings:
     """Return the settings. Raises UnknownSession, WrongSessionKind or SessionDisconnected unless
     events may be delivered to the session.
     """
-    settings = required(settings, name)
+    settings = required(settings)
     if settings.disconnected:
         raise SessionDisconnected(field="session")
     return settings

@@ -109,14 +109,14 @@ class _Known(NamedTuple):
     acknowledgements: int
 
 
-async def name_in_path(connection: Connection, client_id: int, text: str) -> str:
-    """Return the name of a client's session, which a path names by its name or its id. Raises
-    UnknownSession, InvalidName, FieldTooLong.
-    """
-    id = id_in_path(text)
-    if id is None:
-        return valid_name(text, field="session")
-    values = {"client_id": client_id, "session_id": id}
+def session_in_path(text: str) -> str:
+    """Return the name or the id of a session in a path. Raises InvalidName, FieldTooLong."""
+    return text if id_in_path(text) is not None else valid_name(text, field="session")
+
+
+async def name_of(connection: Connection, client_id: int, session_id: int) -> str:
+    """Return the name of a client's session. Raises UnknownSession."""
+    values = {"client_id": client_id, "session_id": session_id}
     name: str | None = await fetch_value(connection, SQL["name"], values)
     if name is None:
         raise UnknownSession(field="session")
@@ -132,13 +132,13 @@ async def find_sessions(
     return {(row.client_id, row.settings.name): row.settings for row in rows}
 
 
-def required(settings: SessionSettings | None, name: str) -> SessionSettings:
+def required(settings: SessionSettings | None) -> SessionSettings:
     """Raise UnknownSession, or WrongSessionKind for one that is no consumer."""
     if settings is None:
         raise UnknownSession(field="session")
     if settings.kind != CONSUMER:
         raise WrongSessionKind(
-            f"Events are delivered to sessions of kind {CONSUMER}; {name} is of kind"
+            f"Events are delivered to sessions of kind {CONSUMER}; {settings.name} is of kind"
             f" {settings.kind}.",
             field="session",
             kind=CONSUMER,

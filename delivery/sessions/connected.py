@@ -20,6 +20,7 @@ from delivery.sessions.errors import SessionNotConnected
 from delivery.sessions.sharing_member import SharingMember
 from eventhub.access.sessions import GROUP
 from eventhub.base import limits
+from eventhub.base.event_loop import Waker
 from registrations.catalog import SessionOwner
 
 CHANGED = "changed"  # the reason to connect again, with other settings
@@ -29,13 +30,14 @@ _UNLIMITED = 1 << 62  # a window without acknowledgements
 class ConnectedSession:
     """A session on one connection. `waker` is set when there may be work for it."""
 
-    def __init__(self, settings: SessionSettings, attachment: UUID, waker: asyncio.Event) -> None:
+    def __init__(self, settings: SessionSettings, attachment: UUID, waker: Waker) -> None:
         self.settings = settings
         self.attachment = attachment
         self.waker = waker
         self.transport = ""  # of its connection
         self.acknowledgements = 0  # over HTTP: so many are known here
         self.readers: dict[str, Any] = {}  # by stream; each is a SessionReader (session_reader.py)
+        self.ready: dict[Any, None] = {}  # readers with events to put into the queue
         self.known_streams: set[int] = set()  # that were started, or refused
         self.may_have_new_streams = False
         self.end_reason = ""  # why the connection must end it; CHANGED: and connect again
@@ -50,12 +52,11 @@ class ConnectedSession:
         self._has_own_window = False  # set for this connection
         self._timer: asyncio.TimerHandle | None = None
         self._saved_s = 0.0
+        self._is_cut = False  # whether the last frames were as many as one round sends
         self._renewed_s = monotonic()  # when all positions were saved, or read
 
     @classmethod
-    def new(
-        cls, settings: SessionSettings, waker: asyncio.Event, transport: str
-    ) -> "ConnectedSession":
+    def new(cls, settings: SessionSettings, waker: Waker, transport: str) -> "ConnectedSession":
         """Return a session for a connection that has yet to attach to it."""
         session = cls(settings, uuid4(), waker)
         session.transport = transport
@@ -112,10 +113,11 @@ class ConnectedSession:
         """
         if stream not in self.readers:
             raise SessionNotConnected(field="stream")
+        if self.queue.held or self.ready:  # they may have waited for that
+            self.waker.set()
         if through is not None:
             self.queue.acknowledge(stream, through)
         self.queue.acknowledge_each(stream, sequences)
-        self.waker.set()
 
     def redeliver(self, stream: str, sequences: Sequence[int]) -> None:
         """Have events delivered again at once that were delivered and are not acknowledged: each
@@ -151,11 +153,12 @@ class ConnectedSession:
     ) -> list[T]:
         """Return the next frames of events, within the batch limits and the window."""
         frames: list[T] = []
-        written = 0
+        written, self._is_cut = 0, True
         until_s = monotonic() + limits.TIME_SLICE_S
         while len(frames) < size.events_max and written <= size.bytes_max:
             held = self.queue.pop(now_us)
             if held is None:
+                self._is_cut = False
                 break
             frame = self.readers[held.stream].frame(held, form, now_us)
             if frame is not None:
@@ -167,6 +170,11 @@ class ConnectedSession:
                 break
         self.set_timer(now_us)
         return frames
+
+    @property
+    def may_have_more(self) -> bool:
+        """Whether `next_frames` may return more at once, or readers have more for the queue."""
+        return self._is_cut or (bool(self.ready) and self.queue.wants_events)
 
     def take_positions(self, *, unchanged: bool = False) -> list[PositionToSave]:
         """Return the positions that changed since the last call, or all of them, as now and then:

@@ -22,7 +22,7 @@ from time import monotonic
 from delivery.listening.services import ListenerServices
 from delivery.sessions.event_blocks import EventBlocks
 from eventhub.base import limits
-from eventhub.base.event_loop import run_forever, wait_until_set
+from eventhub.base.event_loop import Waker, run_forever, wait_until_set
 from eventhub.eventlog.log import Follower
 from eventhub.eventlog.stored import StoredEvent, StreamInfo
 from eventhub.types.registry import ZoneHierarchy
@@ -69,7 +69,7 @@ class SessionRoute:
 
     def __init__(self, router: "StreamRouter", owners: list[RoutedOwner]) -> None:
         self.waiting: deque[StoredEvent] = deque()
-        self.waker: asyncio.Event | None = None
+        self.waker: Waker | None = None
         # when the reader last followed the router's position; not all at the same time
         self.looked_s = monotonic() - random.uniform(0, limits.SESSION_ROUTE_LOOK_S)  # noqa: S311
         self._router = router

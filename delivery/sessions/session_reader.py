@@ -4,7 +4,6 @@ of the session, or of its group, into the session's queue. Plain module.
 Concurrency contract: one event loop, one user at a time.
 """
 
-import asyncio
 from collections.abc import Iterable
 from time import monotonic
 
@@ -27,6 +26,7 @@ from delivery.sessions.matchers import SessionMatcher, SharedMatchers
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Gone, SegmentMismatch
+from eventhub.base.event_loop import Waker
 from eventhub.eventlog.read import ReadLimits, Start
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 
@@ -91,14 +91,23 @@ class SessionReader(StreamListener):
             queue, name = self.session.queue, self.info.name
             queue.acknowledge_elsewhere(name, position.cursor, position.acknowledged)
 
-    def watch(self, waker: asyncio.Event) -> None:
+    def watch(self, waker: Waker) -> None:
         """Have the waker set when the stream has new events that the session may match."""
         self._waker = self._matcher.route.waker = waker
 
+    @property
+    def is_expensive(self) -> bool:
+        """Whether a batch may take long: of a route it has few events."""
+        return not self._matcher.follower.routed
+
+    def may_continue(self) -> bool:
+        """Return whether there are more events to put into the queue, or messages."""
+        idle = self._at == len(self._page) and self._matcher.follower.idle
+        return bool(self._notices) or not idle
+
     def due(self) -> bool:
         """Return whether events can be put into the queue, or messages wait."""
-        idle = self._at == len(self._page) and self._matcher.follower.idle
-        if not self._notices and (idle or not self.session.queue.wants_events):
+        if not self._notices and not (self.may_continue() and self.session.queue.wants_events):
             return False
         return super().due()
 
@@ -168,6 +177,7 @@ class SessionReader(StreamListener):
         comes again on the next connection.
         """
         self.session.readers.pop(self.info.name, None)
+        self.session.ready.pop(self, None)
         if self._is_queued:
             self._is_queued = False
             self.session.queue.remove_stream(self.info.name)

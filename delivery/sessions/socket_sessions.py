@@ -6,26 +6,27 @@ Concurrency contract: one event loop. The socket's reader calls `handle` and `ac
 """
 
 import asyncio
-from itertools import islice
+from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
 from delivery.listening.frames import Frame, FrameFormat
 from delivery.listening.listener import StreamListener
 from delivery.listening.messages import Ack, Connect, Credit, Disconnect, Nak
-from delivery.listening.protocol import NOTHING_MATCHED, refusal
+from delivery.listening.protocol import refusal
+from delivery.listening.ready import ReadyWaker, take_all
 from delivery.listening.services import ListenerServices
-from delivery.ordering.held import Tracked
 from delivery.sessions.attachments import SessionPosition
 from delivery.sessions.connected import CHANGED, ConnectedSession
 from delivery.sessions.delivery import SessionDelivery
 from delivery.sessions.errors import SessionConnected, SessionNotConnected
 from delivery.sessions.pull_sources import PullSources
-from delivery.sessions.pulled_events import PulledEvent
+from delivery.sessions.redelivery import read_again, take_again
 from delivery.sessions.session_reader import SessionReader, SessionStreamState
 from delivery.sessions.shared_member import SharedMember
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import DatabaseUnavailable, EventHubError, TooManyRequests
+from eventhub.base.event_loop import Waker
 
 _Message = dict[str, Any]
 
@@ -39,7 +40,8 @@ class SessionSocket(Protocol):
     transport: str  # for the metric of connected sessions
 
     def changed(self) -> bool: ...
-    def add(self, listener: StreamListener) -> None: ...
+    def add(self, listener: StreamListener, waker: Waker) -> None: ...
+    async def serve_listener(self, listener: StreamListener) -> bool: ...
     async def end(self, listener: StreamListener, reason: str) -> None: ...
     async def send(self, frames: list[Frame]) -> None: ...
 
@@ -61,6 +63,7 @@ class SocketSessions:
         self._services = services
         self._socket = socket
         self._sessions: dict[str, ConnectedSession] = {}
+        self._ready: dict[ConnectedSession, None] = {}  # to serve
         self._changing = asyncio.Lock()
 
     @property
@@ -130,23 +133,31 @@ class SocketSessions:
         else:
             session.redeliver(message.stream, message.sequences)
 
-    async def serve(self) -> bool:
-        """Send the next events of each session, and what it has to report; return False if there
-        was nothing. The caller has confirmed the grants.
+    @property
+    def ready(self) -> bool:
+        """Whether a session is to be served."""
+        return bool(self._ready)
+
+    def wake_all(self) -> None:
+        """Have every session served in the next round."""
+        self._ready |= dict.fromkeys(self._sessions.values())
+
+    async def serve(self) -> None:
+        """Send what the sessions have that are ready: first what each has to report, then the next
+        events of all in one write. The caller has confirmed the grants.
         """
-        busy = False
-        for session in list(self._sessions.values()):
-            if not _has_work(session):
-                continue
-            if session.end_reason:
-                await self._leave(session)
-            elif session.may_have_new_streams and session.member is None:
-                await self._add_streams(session)
-            if session.member is not None:
-                session.member.authenticate(self._socket.principal)
-            if await self._send_waiting(session):
-                busy = True
-        return busy
+        found = take_all(self._ready)
+        failed = False
+        for session in found:
+            try:
+                if self._is_connected(session):
+                    await self._prepare(session)
+            except DatabaseUnavailable:
+                failed = True
+                self._ready[session] = None
+        await self._send_events([one for one in found if self._is_connected(one)])
+        if failed:
+            await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     def start_refused(self) -> None:
         """Have the sessions start the streams again that were refused or ended: the rights of the
@@ -157,6 +168,7 @@ class SocketSessions:
             if read != session.known_streams:
                 session.known_streams = read
                 session.may_have_new_streams = True
+                session.waker.set()
 
     async def close(self) -> None:
         """Save the positions of all sessions, and end them."""
@@ -187,11 +199,12 @@ class SocketSessions:
             await self._end([session], "failed")
             raise
         self._sessions[name] = session
+        session.waker = ReadyWaker(self._ready, session, socket.waker)
+        session.waker.set()
         if member is not None:
             member.start()
         for reader in readers:
-            socket.add(reader)
-        socket.waker.set()
+            self._serve(session, reader)
 
     async def _join(self, session: ConnectedSession) -> SharedMember | None:
         """Return the member whose events a session gets if its group shares."""
@@ -223,7 +236,7 @@ class SocketSessions:
         """
         session.may_have_new_streams = False
         async with self._changing:
-            if self._sessions.get(session.name) is not session:
+            if not self._is_connected(session):
                 return
             try:
                 positions = await self._delivery.positions(session)
@@ -241,71 +254,84 @@ class SocketSessions:
             await self._say(*messages)
             return
         await self._say(reader.mark_started())
-        self._socket.add(reader)
-        self._socket.waker.set()
+        self._serve(session, reader)
 
-    async def _send_waiting(self, session: ConnectedSession) -> bool:
-        """Send the messages and the next events of a session."""
-        socket = self._socket
+    def _serve(self, session: ConnectedSession, reader: SessionReader) -> None:
+        """Serve a reader from now on, with its session."""
+        self._socket.add(reader, ReadyWaker(session.ready, reader, session.waker))
+
+    async def _prepare(self, session: ConnectedSession) -> None:
+        """Send what a session has to report, and put its next events into its queue. Raises
+        DatabaseUnavailable.
+        """
+        if session.end_reason:
+            await self._leave(session)
+        elif session.may_have_new_streams and session.member is None:
+            await self._add_streams(session)
+        if session.member is not None:
+            session.member.authenticate(self._socket.principal)
         if session.messages:
             messages, session.messages = session.messages, []
             await self._say(*messages)
-        if socket.changed() or self._sessions.get(session.name) is not session:
-            return True
-        again = bool(session.again)
-        if session.member is not None:
-            frames = session.member.next_frames(socket.form)
-        elif again:
-            frames = await self._frames_again(session)
-        else:
-            frames = session.next_frames(socket.form, self._services.clock.now_us())
-        if session.positions_due():
-            self._delivery.note_changed(session)
-        if not frames:
-            return again
-        metrics.SENT.add(len(frames), sum(map(len, frames)))
-        await socket.send(frames)
-        return True
+        if session.again and self._is_connected(session) and not self._socket.changed():
+            await self._send_again(session)
+        for reader in take_all(session.ready):
+            served = await self._socket.serve_listener(reader)
+            is_open = session.readers.get(reader.info.name) is reader
+            if is_open and (served or not session.queue.wants_events):
+                session.ready[reader] = None
+            if served and reader.is_expensive:
+                await asyncio.sleep(0)  # let others run: the next one may take as long
 
-    async def _frames_again(self, session: ConnectedSession) -> list[Frame]:
-        """Return frames of events that are delivered again, a bounded number. Those that are gone,
-        have expired or may not be seen any more are settled. Raises DatabaseUnavailable.
-        """
-        most = limits.SESSION_REDELIVERED_PER_ROUND_MAX
-        found = [
-            (tracked, await self._frame_again(session, tracked))
-            for tracked in list(islice(session.again, most))
-        ]
-        if self._socket.changed() or self._sessions.get(session.name) is not session:
-            return []  # rights changed during an await: the next round reads them again
+    async def _send_events(self, sessions: list[ConnectedSession]) -> None:
+        """Send the next events of sessions; those that have more are ready again."""
+        socket = self._socket
+        if socket.changed():
+            self._ready |= dict.fromkeys(sessions)
+            return
         frames: list[Frame] = []
-        for tracked, frame in found:
-            session.again.pop(tracked, None)
-            if frame is None or tracked.settled:
-                session.queue.settle(tracked)
-                self._delivery.note_changed(session)
+        now_us, until_s = self._services.clock.now_us(), monotonic() + limits.TIME_SLICE_S
+        for session in sessions:
+            if len(frames) >= limits.FRAMES_PER_SLICE_MAX or monotonic() > until_s:
+                self._ready[session] = None
                 continue
-            tracked.attempts += 1
-            metrics.REDELIVERED.inc()
-            frames.append(frame)
-        return frames
+            if session.member is not None:
+                found = session.member.next_frames(socket.form)
+                more = bool(found)
+            else:
+                found = session.next_frames(socket.form, now_us)
+                more = session.may_have_more
+            frames += found
+            if more:
+                self._ready[session] = None
+            if session.positions_due():
+                self._delivery.note_changed(session)
+        await self._send_frames(frames)
 
-    async def _frame_again(self, session: ConnectedSession, tracked: Tracked) -> Frame | None:
-        reader = session.readers.get(tracked.stream)
-        if reader is None or tracked.settled:
-            return None
-        stored = await reader.read_again(tracked.sequence)
-        matched = NOTHING_MATCHED if stored is None else await reader.matched_again(stored)
-        if stored is None or not matched.ids:
-            return None
-        event = PulledEvent(reader, stored, matched, tracked.attempts + 1)
-        return event.frame(self._services, self._socket.form, session.name)
+    def _is_connected(self, session: ConnectedSession) -> bool:
+        return self._sessions.get(session.name) is session
+
+    async def _send_again(self, session: ConnectedSession) -> None:
+        """Send events that are delivered again. Raises DatabaseUnavailable."""
+        found = await read_again(self._services, self._socket.form, session)
+        if not self._socket.changed() and self._is_connected(session):
+            frames = take_again(session, found)
+            if len(frames) < len(found):
+                self._delivery.note_changed(session)
+            await self._send_frames(frames)
+        if session.again:
+            session.waker.set()  # after a change of rights they are read again
+
+    async def _send_frames(self, frames: list[Frame]) -> None:
+        if frames:
+            metrics.SENT.add(len(frames), sum(map(len, frames)))
+            await self._socket.send(frames)
 
     async def _leave(self, session: ConnectedSession) -> None:
         """End a session for the reason that it has; connect it again if its settings changed."""
         reason = session.end_reason
         async with self._changing:
-            if self._sessions.get(session.name) is not session:
+            if not self._is_connected(session):
                 return
             await self._end([session], reason)
             error: _Message = {}
@@ -324,6 +350,7 @@ class SocketSessions:
         """
         for session in sessions:
             self._sessions.pop(session.name, None)
+            self._ready.pop(session, None)
             if session.member is not None:
                 await session.member.close()
         saved = await self._delivery.disconnect(sessions)
@@ -342,9 +369,3 @@ class SocketSessions:
         if found is None:
             raise SessionNotConnected(session=name)
         return found
-
-
-def _has_work(session: ConnectedSession) -> bool:
-    """Return whether there may be something to send, to save, or to do with a session."""
-    waits = session.end_reason or session.may_have_new_streams or session.messages or session.again
-    return bool(waits or session.queue.held or session.queue.needs_all or session.positions_due())

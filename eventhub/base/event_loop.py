@@ -2,12 +2,19 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from typing import Protocol
 from weakref import WeakValueDictionary
 
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
 
 log = get_logger(__name__)
+
+
+class Waker(Protocol):
+    """What is set when somebody may have work: an asyncio.Event, or what sets one."""
+
+    def set(self) -> None: ...
 
 
 async def run_forever(name: str, work: Callable[[], Awaitable[None]]) -> None:

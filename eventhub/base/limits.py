@@ -647,7 +647,7 @@ CALLBACK_RETRY_AFTER_S_MAX = 3_600.0  # of a response's Retry-After
 CALLBACK_CANCEL_DELIVERIES_MAX = 1_000  # of a deleted endpoint in one statement
 CALLBACK_WAKE_INTERVAL_S = 0.002  # between two notifications of new deliveries, at least
 # until workers that a notification does not choose look too: the chosen one takes some ms
-CALLBACK_RELIEF_S = 0.05
+CALLBACK_RELIEF_S = 0.03
 # one unit of delivery work: then the next one starts, so that a worker's tools see its work
 CALLBACK_UNIT_DELIVERIES_MAX = 10_000
 CALLBACK_UNIT_S_MAX = 5.0  # the same; far below what a broker waits for an acknowledgement
@@ -993,6 +993,14 @@ PATTERN_KEYS_MAX = 10_000
 PATTERN_BYTES_MAX = 8 * 1024 * 1024  # of one pattern's state in memory: 800 bytes for each key
 PATTERN_GROUP_BYTES_MAX = 128 * 1024 * 1024  # of all patterns of a group; a state is saved whole
 PATTERN_STEPS_MAX = 20_000  # of the search for one event and pattern: about 20 ms
+
+# --- groups of patterns ---
+PATTERN_GROUPS_PER_CLIENT_MAX = 1_000  # each has a lease and a task in a forwarder
+PATTERN_GROUP_STREAMS_MAX = 16  # each is read by the group's task
+PATTERNS_PER_CLIENT_MAX = 100_000  # some 300 MB with their texts; a quota may be lower
+PATTERNS_PER_GROUP_MAX = 10_000  # compiled by each process that takes over the group: some 10 s
+PATTERNS_PER_REQUEST_MAX = 1_000  # parsed and stored in some 2 s
+END_PATTERN_GROUPS_MAX = 100  # of one client, with a deleted stream in one transaction
 
 # --- temporal patterns ---
 TEMPORAL_MEMORY_DEFAULT = 1_000  # most recent events of the stream that a pattern remembers ...

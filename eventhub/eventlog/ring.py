@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
 from eventhub.base import limits
+from eventhub.base.event_loop import Waker
 from eventhub.eventlog.stored import Cursor, StoredEvent
 
 _SIZE = limits.RING_EVENTS_MAX
@@ -30,7 +31,7 @@ class Ring:
         self.trusted = True
         self.bytes_max = bytes_max
         self.confirmed_s = float("-inf")  # loop time when the ring was last known to be at the head
-        self.wakers: set[asyncio.Event] = set()
+        self.wakers: set[Waker] = set()
         self._bytes = 0
         self._slots: list[StoredEvent | None] = [None] * _SIZE
 

@@ -1,6 +1,7 @@
-"""uvicorn's websocket protocol with four additions: a slow consumer can be disconnected, a wrong
+"""uvicorn's websocket protocol with five additions: a slow consumer can be disconnected, a wrong
 handshake is answered with a problem document, text that is not UTF-8 closes the socket without a
-traceback, and a process that stops names a pause. Plain module.
+traceback, a process that stops names a pause, and the application can take a message without a
+task. Plain module.
 
 Composition root.
 
@@ -8,7 +9,7 @@ ASGI has no way to close a socket whose buffer is full: the close would wait for
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
@@ -21,10 +22,13 @@ from websockets.protocol import OPEN
 from eventhub.base import limits
 from eventhub.base.errors import BadRequest, EventHubError, Unavailable
 
+# takes a message before it is queued, with the number of those that were queued; False: not taken
+TakeMessage = Callable[[bytes, int], bool]
+
 
 class HubWebSocketProtocol(WebSocketsSansIOProtocol):
-    """Adds `eventhub.abandon`, `eventhub.send_frames` and `eventhub.unsent_bytes` to the scope's
-    extensions.
+    """Adds `eventhub.abandon`, `eventhub.send_frames`, `eventhub.take_messages` and
+    `eventhub.unsent_bytes` to the scope's extensions.
     """
 
     CLOSE_RESUME = 4408
@@ -33,6 +37,8 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
 
     def __init__(self, *parts: Any, **more: Any) -> None:
         super().__init__(*parts, **more)
+        self._take_message: TakeMessage | None = None
+        self._queued = 0  # messages
         self._plain_refusal = self.conn.reject
         self.conn.reject = self._refusal  # type: ignore[method-assign]
 
@@ -62,7 +68,12 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         super().shutdown()
 
     def send_receive_event_to_app(self) -> None:
-        """Close with 1007 for text that is not UTF-8 (RFC 6455, 8.1), without a log message."""
+        """Offer the message to the application, and queue it if that does not take it. Close with
+        1007 for text that is not UTF-8 (RFC 6455, 8.1), without a log message.
+        """
+        if len(self.frames) == 1 and not self.close_sent and self._is_taken(self.frames[0]):
+            self.frames = []
+            return
         if self.curr_msg_data_type == "text" and not self.close_sent:
             try:
                 b"".join(self.frames).decode()
@@ -71,6 +82,7 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
                 self.conn.send_close(self.CLOSE_NO_UTF8, "text that is not UTF-8")
                 super().handle_parser_exception()
                 return
+        self._queued += 1
         super().send_receive_event_to_app()
 
     def _refusal(self, status: int, text: str) -> Response:
@@ -97,8 +109,16 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         extensions: dict[str, Any] = self.scope["extensions"]
         extensions["eventhub.abandon"] = self.abandon
         extensions["eventhub.send_frames"] = self.send_frames
+        extensions["eventhub.take_messages"] = self._offer_messages
         extensions["eventhub.unsent_bytes"] = self.transport.get_write_buffer_size
         await super().run_asgi()
+
+    def _offer_messages(self, take: TakeMessage) -> None:
+        """Offer messages to the application from now on."""
+        self._take_message = take
+
+    def _is_taken(self, message: bytes) -> bool:
+        return self._take_message is not None and self._take_message(message, self._queued)
 
     async def send_frames(self, frames: list[str | bytes]) -> None:
         """Send several messages with one write: a system call for each costs more than a frame."""

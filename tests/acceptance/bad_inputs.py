@@ -253,7 +253,7 @@ class World:
         return found
 
 
-_HOT = (
+HOT_ROUTES = (
     *HTTP_ROUTES,
     *BULK_ROUTES,
     *INTEREST_ROUTES,
@@ -268,7 +268,7 @@ def routes() -> frozenset[str]:
     """Return every route as `METHOD /path/{parameter}`: the table of the hot routes, Django's
     routes, and the messages of the websocket. The back office has its own tests.
     """
-    found = {f"{route.method} {route.path}" for route in _HOT}
+    found = {f"{route.method} {route.path}" for route in HOT_ROUTES}
     found.update(
         route
         for route in _django_routes(get_resolver().url_patterns, "/")
