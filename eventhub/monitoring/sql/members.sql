@@ -1,10 +1,12 @@
 -- The processes of the hub. All times are the database's.
 
 -- name: heartbeat
--- A process whose row is gone was announced as lost; it joins again, and its start stays the same.
+-- A process whose row is gone was announced as lost; it joins again, and its start stays the same. The commit does not wait for
+-- the disk, because heartbeats are repeated.
 INSERT INTO members (id, kind, node, pid, version, started_at, last_seen_at)
-VALUES (%(id)s, %(kind)s, %(node)s, %(pid)s, %(version)s, clock_timestamp() - make_interval(secs => %(age_s)s),
-        clock_timestamp())
+SELECT %(id)s, %(kind)s, %(node)s, %(pid)s, %(version)s, clock_timestamp() - make_interval(secs => %(age_s)s),
+       clock_timestamp()
+ WHERE set_config('synchronous_commit', 'off', true) = 'off'
     ON CONFLICT (id) DO UPDATE SET last_seen_at = excluded.last_seen_at
 
 -- name: leave
