@@ -53,15 +53,13 @@ class PresenceWatch:
         left_s = self._check_at_s - self._clock.monotonic_s()
         if left_s > 0:
             return left_s
-        pause_s = limits.WATCH_REST_S
-        if await fetch_value(connection, SQL["needed"]):
-            if await announce_presence(connection, watched_s=watched_s):
-                return 0.0
-            pause_s = limits.PRESENCE_CHECK_INTERVAL_S
-        else:
+        is_needed = bool(await fetch_value(connection, SQL["needed"]))
+        if is_needed and await announce_presence(connection, watched_s=watched_s):
+            return 0.0
+        if not is_needed:
             metrics.PRESENT_CLIENTS.set(0)
-        self._check_at_s = self._clock.monotonic_s() + pause_s
-        return pause_s
+        self._check_at_s = self._clock.monotonic_s() + limits.PRESENCE_CHECK_INTERVAL_S
+        return limits.PRESENCE_CHECK_INTERVAL_S if is_needed else limits.WATCH_REST_S
 
 
 async def announce_presence(connection: Connection, *, watched_s: float) -> bool:

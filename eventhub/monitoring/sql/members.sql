@@ -13,7 +13,7 @@ SELECT %(id)s, %(kind)s, %(node)s, %(pid)s, %(version)s, clock_timestamp() - mak
 UPDATE members SET left_at = clock_timestamp() WHERE id = %(id)s
 
 -- name: notify
--- Announces to the web processes that a member joined or left.
+-- Announces to the web processes that a member joined or left, or that a zone's presence was switched.
 SELECT pg_notify('eventhub_heads', 'member:0')
 
 -- name: changed
