@@ -96,9 +96,13 @@ class TimerFiring:
                 while True:
                     self._notified = False
                     leads = leads or await try_lead(connection, _NAME)
-                    pause_s = limits.TIMERS_LEAD_INTERVAL_S
                     if leads:
                         pause_s = await self._fire(connection)
+                    else:
+                        has_timers = await fetch_value(connection, SQL["next"]) is not None
+                        pause_s = limits.TIMERS_CHECK_INTERVAL_S
+                        if has_timers:
+                            pause_s = limits.TIMERS_LEAD_INTERVAL_S
                     if pause_s > 0 and not self._notified:
                         await wait_for_notify(connection, pause_s)
         except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
