@@ -993,6 +993,17 @@ PATTERN_KEYS_MAX = 10_000
 PATTERN_BYTES_MAX = 8 * 1024 * 1024  # of one pattern's state in memory: 800 bytes for each key
 PATTERN_GROUP_BYTES_MAX = 128 * 1024 * 1024  # of all patterns of a group; a state is saved whole
 PATTERN_STEPS_MAX = 20_000  # of the search for one event and pattern: about 20 ms
+PATTERN_HOPS_MAX = 8  # outputs in a row that cause each other: more is a loop of patterns
+PATTERN_CAUSES_NAMED_MAX = 100  # cursors in an output's environment: 6 KB
+PATTERN_BOUND_NAMED_MAX = 200  # events that an output names: 20 KB of its attributes
+PATTERN_READ_EVENTS_MAX = 512  # of one stream at a time, which then waits for the others
+PATTERN_OUTPUTS_PER_WRITE = 1_000  # then they are written: some 40 ms and 1 MB of WAL
+PATTERN_OUTPUTS_PER_EVENT_MAX = 10_000  # of all patterns of a group; it has as many patterns
+PATTERN_WRITE_EVENTS_MAX = 4_000  # events without outputs between two writes
+PATTERN_SNAPSHOT_EVENTS_MAX = 200_000  # between two snapshots: a restart feeds them again
+PATTERN_SNAPSHOT_INTERVAL_S = 10.0  # at least; a restart feeds what came since
+PATTERN_SNAPSHOT_SHARE = 0.05  # of a runner's time for snapshots at most: a large one comes later
+PATTERN_LAG_INTERVAL_S = 1.0  # between two reports of the lag of groups
 
 # --- groups of patterns ---
 PATTERN_GROUPS_PER_CLIENT_MAX = 1_000  # each has a lease and a task in a forwarder
@@ -1001,6 +1012,9 @@ PATTERNS_PER_CLIENT_MAX = 100_000  # some 300 MB with their texts; a quota may b
 PATTERNS_PER_GROUP_MAX = 10_000  # compiled by each process that takes over the group: some 10 s
 PATTERNS_PER_REQUEST_MAX = 1_000  # parsed and stored in some 2 s
 END_PATTERN_GROUPS_MAX = 100  # of one client, with a deleted stream in one transaction
+PATTERN_DRY_RUN_EVENTS_MAX = 1_000  # a person reads the steps; of a stream, read in some 2 s
+PATTERN_DRY_RUN_EVENTS_DEFAULT = 100  # of a stream
+PATTERN_DRY_RUN_S_MAX = 10.0  # of a dry run, in a thread of a web process
 
 # --- temporal patterns ---
 TEMPORAL_MEMORY_DEFAULT = 1_000  # most recent events of the stream that a pattern remembers ...
