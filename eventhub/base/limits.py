@@ -866,6 +866,7 @@ ORDER_NAMES_MAX = 20_000  # ids, producers or types that an order remembers; the
 # --- listening ---
 TIME_CHARS_MAX = 40  # a start given as a time; RFC 3339 with a fraction takes 35
 LISTEN_FIRST_PAGE_EVENTS_MAX = 128  # a listener's first read: its first event comes soon
+SESSION_FIRST_PAGE_EVENTS_MAX = 32  # likewise of a session, which matches each before the first
 LISTEN_PAGE_EVENTS_MAX = 1_024  # one read of a listener that catches up; it holds two of them
 LISTEN_PAGE_BYTES_MAX = 512 * 1024  # of stored bytes; the same page
 # of pages that all listeners of a process hold; beyond it they read unsent events again
