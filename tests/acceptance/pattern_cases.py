@@ -1,4 +1,4 @@
-"""Cases of patterns: what each gives its owner for some events, in a domain of its own; and requests
+"""Cases of patterns: what each gives its owner for some events, in a domain of its own; requests
 about patterns.
 """
 
