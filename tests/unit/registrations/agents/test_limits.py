@@ -223,3 +223,14 @@ def test_functions_call_each_other_exactly_so_deep(deep: int, code: str | None) 
     status = engine.status(0)
     assert status is not None
     assert (status.suspended and status.suspended.code) == code
+
+
+def test_the_events_of_a_removed_agent_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "AGENT_RECENT_BYTES_MAX", 6_000)
+    engine = engine_of("(recent 10)", "(now)")
+    for number in range(1, 9):
+        assert engine.feed(position(number), event()) == []
+    engine.remove(0)
+    engine.add(2, compile_program("(recent 10)"), SCOPE)
+    for number in range(9, 17):
+        assert engine.feed(position(number), event()) == []
