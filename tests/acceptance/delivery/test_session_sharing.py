@@ -198,6 +198,19 @@ async def test_connected_members_share_and_one_that_leaves_gives_its_events_back
     assert pull(orders, "three")["events"] == []
 
 
+async def test_a_member_that_requests_no_answers_gets_everything(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """It got some windows of events, then none: what it had claimed was sent with answers only."""
+    sharing(orders, window=4)
+    orders.emit("orders", numbered(1, 60))
+    async with session(hub, orders.admin) as one:
+        await connect(one, "one")
+        for sequence in range(1, 61):
+            assert await numbers(one, 1) == [sequence]
+            await one.say("ack", session="one", stream="orders", sequences=[sequence])
+
+
 async def test_events_of_a_member_whose_process_is_killed_go_to_another(
     hub: LiveHub, orders: LiveZone
 ) -> None:
