@@ -1,5 +1,6 @@
 """Session groups that share: each event goes to one member, by key in order."""
 
+import asyncio
 import random
 from typing import Any
 
@@ -209,6 +210,23 @@ async def test_a_member_that_requests_no_answers_gets_everything(
         for sequence in range(1, 61):
             assert await numbers(one, 1) == [sequence]
             await one.say("ack", session="one", stream="orders", sequences=[sequence])
+
+
+async def test_events_of_a_member_that_lost_its_grant_go_to_another(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """It had them until it disconnected, and could not acknowledge them."""
+    sharing(orders)
+    key = orders.key("listen:orders")
+    async with session(hub, key) as reader:
+        await connect(reader, "one")
+        orders.emit("orders", numbered(1, 2))
+        assert await numbers(reader, 2) == [1, 2]
+        body = {"grants": [{"action": "listen", "streams": "other"}]}
+        path = f"/v1/keys/{key.split('_')[1]}"
+        assert hub.call("PATCH", path, body, key=orders.admin).status == 200
+        found = await asyncio.to_thread(pull, orders, "two", wait_s=30)
+        assert [(one["sequence"], one["attempt"]) for one in found["events"]] == [(1, 2), (2, 2)]
 
 
 async def test_events_of_a_member_whose_process_is_killed_go_to_another(
