@@ -6,11 +6,13 @@ continue; nothing else is remembered.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool
 
+from delivery.forward.lease_holder import LeaseHolder
 from delivery.forward.leases import Lease, LeaseLost, Leases, StreamPosition, position_of
 from delivery.forward.plan import DeliveryBatch, MatchedEvent, SegmentRef, batches
 from delivery.forward.stream_matcher import CallbackMatcher
@@ -34,7 +36,7 @@ class ForwarderContext(NamedTuple):
 
     log: Log
     pool: AsyncConnectionPool[Connection]  # write.writing_pool
-    leases: Leases
+    leases: Leases[Lease]
     interests: StreamMatchers
     clock: Clock
     wrote: Callable[[DeliveryBatch], None]  # called after deliveries or a fan-out were written
@@ -236,3 +238,10 @@ class StreamForwarder:
         metrics.GAPS.labels(code=gone.code).inc()
         log.error("forwarding_gap", stream=self.lease.stream_id, missed=missed, notices=notices)
         self._context.wrote(DeliveryBatch(missed.position, []))
+
+
+def stream_leases(context: ForwarderContext, url: str) -> LeaseHolder[Lease, StreamForwarder]:
+    """Return the holder of a forwarder's streams. `url`: the database, for renewals."""
+    return LeaseHolder(
+        context.leases, url, context.clock, partial(StreamForwarder, context), metrics.LEASES
+    )

@@ -18,7 +18,7 @@ from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import fetch_all, fetch_value
+from eventhub.postgresql.rows import cursor_of, fetch_all, fetch_value
 
 SQL = queries.load("delivery/sql/sessions.sql")
 
@@ -151,18 +151,20 @@ async def attach(
 ) -> dict[int, Attached]:
     """Attach a connection to each session; return their positions, without sessions that were
     deleted meanwhile. Claims of pulls end: the connection delivers what is not acknowledged.
+
+    One round trip and one transaction, whose statements see what was committed before each.
     """
-    values = {
-        "sessions": [*attachments],
-        "attachments": [*attachments.values()],
-        "process": process,
-    }
-    async with connection.transaction():
-        known = await fetch_all(connection, _Known, SQL["attach"], values)
-        await connection.execute(SQL["end_claims"], {"sessions": [one.id for one in known]})
-    found = {one.id: Attached(one.acknowledgements, []) for one in known}
-    for row in await fetch_all(connection, _OfSession, SQL["positions"], _positions(found)):
-        found[row.session_id].positions.append(row.position)
+    ids, new = [*attachments], [*attachments.values()]
+    values = {"sessions": ids, "attachments": new, "process": process}
+    async with connection.pipeline():
+        known = await cursor_of(connection, _Known).execute(SQL["attach"], values)
+        await connection.execute(SQL["end_claims"], {"sessions": ids})
+        stored = cursor_of(connection, _OfSession)
+        await stored.execute(SQL["positions"], _positions(ids))
+    found = {one.id: Attached(one.acknowledgements, []) for one in await known.fetchall()}
+    for row in await stored.fetchall():
+        if row.session_id in found:
+            found[row.session_id].positions.append(row.position)
     return found
 
 

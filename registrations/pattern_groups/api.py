@@ -146,9 +146,9 @@ class Patterns(PatternView):
     )
     def create(self, request: Request, **kwargs: Any) -> Response:
         several = isinstance(request.data, list)
-        bodies = _bodies(request.data if several else [request.data])
-        client = owner(actor=self.actor, name=bodies[0].get("client"))
         try:
+            bodies = _bodies(request.data if several else [request.data])
+            client = owner(actor=self.actor, name=bodies[0].get("client"))
             created = services.create_patterns(
                 actor=self.actor, owner=client, items=[_new(body) for body in bodies]
             )

@@ -1,7 +1,7 @@
 """Errors of pattern groups, part of the one tree of eventhub/base/errors.py. Plain module."""
 
 from eventhub.base import limits
-from eventhub.base.errors import Conflict, EventHubError, NotFound, Unavailable
+from eventhub.base.errors import Conflict, EventHubError, NotFound
 
 
 class UnknownPatternGroup(NotFound):
@@ -40,9 +40,3 @@ class TooManyPatterns(EventHubError):
     """The request has more patterns than the hub accepts at once; split it."""
 
     status = 413
-
-
-class StateUnavailable(Unavailable):
-    """The partial matches of the group cannot be computed now: too many events were consumed since
-    the last snapshot, or it changed meanwhile; try again after the seconds in Retry-After.
-    """

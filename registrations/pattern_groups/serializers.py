@@ -3,9 +3,10 @@
 from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import serializers
 
-from eventhub.api.fields import FlagField, NameField, ObjectField, OneOfField, TextField
+from eventhub.api.fields import FlagField, NameField, ObjectField, OneOfField, TextField, WholeField
 from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, Serializer
 from eventhub.base import limits
+from registrations.pattern_groups.checked import WARNINGS
 from registrations.pattern_groups.definition import LANGUAGES
 from registrations.pattern_groups.models import PatternGroup, PatternStatus, StoredPattern
 
@@ -120,6 +121,100 @@ class CreatedPatternsSerializer(Serializer):
     """The patterns of a list, in its order."""
 
     items = PatternSerializer(many=True)
+
+
+class PatternTextSerializer(Serializer):
+    language = OneOfField(choices=LANGUAGES, help_text="The language of the text.")
+    text = TextField(help_text=_TEXT)
+    once = FlagField(required=False, help_text=_ONCE)
+
+
+class PatternCheckRequestSerializer(PatternTextSerializer):
+    recent = FlagField(required=False, help_text=_RECENT)
+
+
+class PatternCostSerializer(Serializer):
+    filters = serializers.IntegerField(help_text="Number of distinct filters.")
+    every_event_cost = serializers.IntegerField(
+        help_text="Cost for every event, of which a group has"
+        f" {limits.FILTERS_TRIED_MAX:,} units of about 2 µs."
+    )
+
+
+class PatternElementSerializer(Serializer):
+    variable = serializers.CharField(allow_null=True)
+    text = serializers.CharField()
+    every_event_cost = serializers.IntegerField()
+
+
+class PatternWindowSerializer(Serializer):
+    """How far back a match may reach."""
+
+    within_s = serializers.FloatField(allow_null=True, help_text="null: not by time.")
+    last = serializers.IntegerField(help_text="Number of events.")
+
+
+class PatternCheckSerializer(Serializer):
+    language = OneOfField(choices=LANGUAGES)
+    printed = serializers.CharField(allow_null=True, help_text="The text as the hub reads it.")
+    tree = ObjectField(
+        allow_null=True, help_text="The parts of the pattern: `text`, and their own `parts`."
+    )
+    elements = PatternElementSerializer(many=True)
+    window = PatternWindowSerializer(allow_null=True)
+    cost = PatternCostSerializer(allow_null=True)
+    streams = serializers.ListField(
+        child=serializers.CharField(), help_text="Those that it announces into by name."
+    )
+    sessions = serializers.ListField(
+        child=serializers.CharField(), help_text="Those that it notifies by name."
+    )
+    warnings = serializers.ListField(child=OneOfField(choices=WARNINGS))
+    mistake = ObjectField(
+        allow_null=True,
+        help_text="The problem that creating it would answer with, with `line` and `column`.",
+    )
+
+
+class PatternDryRunRequestSerializer(PatternTextSerializer):
+    events = serializers.ListField(
+        child=serializers.JSONField(),
+        required=False,
+        max_length=limits.PATTERN_DRY_RUN_EVENTS_MAX,
+        help_text="Events as the emit route takes them. The `time` of one counts as that of its"
+        " append; without it, it follows the previous one by a second.",
+    )
+    stream = NameField(required=False, help_text="Instead of `events`: those of this stream.")
+    after = WholeField(
+        required=False, min_value=0, help_text="Those after this sequence; by default the last."
+    )
+    count = WholeField(
+        required=False,
+        min_value=1,
+        max_value=limits.PATTERN_DRY_RUN_EVENTS_MAX,
+        help_text=f"How many; by default {limits.PATTERN_DRY_RUN_EVENTS_DEFAULT}.",
+    )
+
+
+class PatternStepSerializer(Serializer):
+    event = ObjectField(help_text="The event, with its `order` in the dry run.")
+    key = serializers.JSONField(allow_null=True, help_text="The event's key; null: none.")
+    outputs = serializers.ListField(
+        child=ObjectField(),
+        help_text="`output` is match, notify, announce, dropped, ended, failed or suspended.",
+    )
+    tree = ObjectField(
+        allow_null=True,
+        help_text="The parts of the pattern after the event, for its key: `element`, `status`"
+        " (inactive, waiting, matched, failed), `since`, `expires_at`, `bound`, `children`. null:"
+        " nothing is bound.",
+    )
+
+
+class PatternDryRunSerializer(Serializer):
+    steps = PatternStepSerializer(many=True)
+    matches = serializers.IntegerField()
+    is_complete = serializers.BooleanField(help_text="False: the time of a dry run was over.")
 
 
 NEW_PATTERNS = PolymorphicProxySerializer(

@@ -53,9 +53,6 @@ NOT_TRIED = {
     "internal",
     "unavailable",
     "nothing_to_index",  # see test_match_index.py
-    # the hub runs no patterns yet: see tests/unit/registrations
-    *("pattern_too_large", "program_syntax", "program_too_large"),
-    *("temporal_syntax", "temporal_too_large"),
     "match_index_not_used",  # a stream that changed while a builder began
     "match_index_outdated",  # a builder came before another one
     "database_unavailable",
