@@ -74,7 +74,13 @@ async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
         forwarder = ForwarderProcess(hub_log, url, settings.data)
         clock = SystemClock()
         context = ForwarderContext(
-            hub_log, pool, Leases(clock, STREAMS), forwarder.interests, clock, forwarder.wrote
+            hub_log,
+            pool,
+            Leases(clock, STREAMS),
+            forwarder.interests,
+            clock,
+            forwarder.wrote,
+            forwarder.wake_ups.take,
         )
         await forwarder.run(context, forwarder.patterns(context, pattern_pool), stop)
 
@@ -89,7 +95,7 @@ class ForwarderProcess:
         changed = self._streams_changed.set
         self.interests = StreamMatchers(hub_log, self._feed, self._zones, data, changed)
         self._url = url
-        self._wake_ups = WakeUps()
+        self.wake_ups = WakeUps()
         self._fanout_written = asyncio.Event()
 
     def patterns(
@@ -111,7 +117,7 @@ class ForwarderProcess:
             "groups": self._zones.groups.run,
             "interests": self.interests.run,
             "indexes": self.interests.follow_indexes,
-            "notices": partial(self._wake_ups.run, context.pool),
+            "notices": partial(self.wake_ups.run, context.pool),
             "timers": TimerFiring(self._url, context.clock).run,
             "forward": partial(self._forward, context, holder, patterns),
         }
@@ -127,14 +133,15 @@ class ForwarderProcess:
         await asyncio.gather(*tasks, return_exceptions=True)
         log.info("forwarder_stopped")
 
-    def wrote(self, batch: DeliveryBatch) -> None:
-        """Count what was written, and wake its readers."""
+    def wrote(self, batch: DeliveryBatch, notified: bool) -> None:
+        """Count what was written, and wake its readers unless they were notified."""
         if batch.fanout:
             metrics.FANOUTS.inc()
             self._fanout_written.set()
         else:
             metrics.DELIVERIES.inc(len(batch.rows))
-            self._wake_ups.request()
+            if not notified:
+                self.wake_ups.request()
 
     async def _forward(
         self,
@@ -218,7 +225,7 @@ class ForwarderProcess:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
             if written:
                 metrics.DELIVERIES.inc(written)
-                self._wake_ups.request()
+                self.wake_ups.request()
                 continue
             idle = not context.leases.share.total
             pause_s = limits.FORWARD_STREAMS_CHECK_S if idle else limits.FANOUT_CHECK_INTERVAL_S

@@ -110,8 +110,8 @@ def effects_of(
         event = _event_of(output, version, owner, position)
         if event is not None:
             stream: int | str = owner.output_stream or position.stream
-            if isinstance(output, Announce):
-                stream = output.stream or position.stream
+            if isinstance(output, Announce) and output.stream is not None:
+                stream = output.stream
             yield _caused(OutputEvent(version, stream, event), output, owner, cause, index)
             index += 1
         elif isinstance(output, Dropped):

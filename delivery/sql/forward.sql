@@ -28,6 +28,7 @@ UPDATE forwarding
 -- registrations of the first delivery, of the second, and so on, at `begins` to `ends`. Missing `version_ids` and `lanes` are
 -- null. Lanes are marked (delivery/lane_marks.py). The commit does not wait for the disk: a crash of the database loses the
 -- checkpoint together with the deliveries, and a claim, which precedes each request, waits for its own commit and all before.
+-- `notify`: as the statement of that name in workers.sql does. NOTIFY serialises commits, which here take no time.
 WITH held AS MATERIALIZED (
     SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
@@ -54,6 +55,7 @@ UPDATE forwarding f
        expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
   FROM held, (SELECT count(*) AS rows FROM written) AS done
  WHERE f.stream_id = held.stream_id AND done.rows > 0
+RETURNING CASE WHEN %(notify)s THEN pg_notify('eventhub_deliveries', floor(random() * 1000000)::int::text) END
 
 -- name: write_gap
 -- Moves the checkpoint past removed events. Every endpoint with a registration that was in force for some of them, and whose

@@ -21,7 +21,7 @@ SELECT extract(epoch FROM (SELECT last_seen_at FROM written))::float8 AS at_s,
 
 -- name: notify
 -- Announces new deliveries, with a random number that chooses the worker that looks at once. Never inside the transaction that
--- writes them: NOTIFY would serialise its commit.
+-- writes them if its commit waits for the disk: NOTIFY would serialise it.
 SELECT pg_notify('eventhub_deliveries', floor(random() * 1000000)::int::text)
 
 -- name: leave

@@ -461,7 +461,10 @@ APPLICATION_EVENTS_RETAINED = 100_000  # of a zone; the latest of each key alway
 APPLICATIONS_COUNT_INTERVAL_S = 60.0  # between counts for the metric, which read all rows
 HEARTBEAT_TIMEOUT_S_MIN = 5  # several checks, and a retry of the sender
 HEARTBEAT_TIMEOUT_S_MAX = 7 * 24 * 3600  # a weekly job
-HEARTBEAT_CHECK_INTERVAL_S = 1.0  # the delay of a missed heartbeat; one look-up in an index
+HEARTBEAT_CHECK_INTERVAL_S = 1.0  # between checks while one is overdue or nearly
+# between steps of a watch with nothing to do, and attempts to lead one; the shortest time-out of a
+# heartbeat, and below RETAIN_SESSION_IDLE_S_MAX
+WATCH_REST_S = 5.0
 HEARTBEATS_MISSED_AT_ONCE = 500  # in one transaction, which holds up reports of the zone
 
 # --- timers ---
@@ -474,7 +477,7 @@ TIMER_EVENT_BYTES_MAX = 64 * 1024  # stored: those that fire at once take 64 MiB
 TIMER_UPCOMING = 5  # times that are shown of a timer
 TIMER_MISSED_COUNTED_MAX = 1_000  # of a cron expression in an outage; some 20 ms
 TIMERS_FIRED_AT_ONCE = 1_000  # in one transaction; some 40 ms, as long as a batch of events
-TIMERS_LEAD_INTERVAL_S = 1.0  # in which another forwarder takes over
+TIMERS_LEAD_INTERVAL_S = 1.0  # in which another forwarder takes over, while there are timers
 TIMERS_CHECK_INTERVAL_S = 5.0  # while nothing is due; shorter than RETAIN_SESSION_IDLE_S_MAX
 TIMER_HELD_PAUSE_S = 0.02  # until a row is read again that is being changed
 TIMER_POSTPONED_S = 60.0  # while its stream accepts no events
@@ -485,7 +488,7 @@ TIMERS_COUNTED_MAX = 100_000  # of those that are due; some 20 ms
 MEMBER_HEARTBEAT_S = 5.0  # between heartbeats of a process of the hub, one row each
 MEMBER_LOST_S = 16.0  # without a heartbeat, of which three were due, a process is lost
 MEMBER_LEAVE_S_MAX = 1.0  # a process that ends waits this long for the database
-MEMBERS_CHECK_INTERVAL_S = 1.0  # the delay of an announcement; a few rows
+MEMBERS_CHECK_INTERVAL_S = 1.0  # between checks while a member is nearly lost; joins wake it
 PRESENCE_CHECK_INTERVAL_S = 2.0  # between comparisons of all counted sockets; some 20 ms of 10,000
 PRESENCE_GRACE_S = 30.0  # without a socket, in which a client may reconnect
 PRESENCES_AT_ONCE = 1_000  # clients in one transaction: 10,000 that connect at once cost ten

@@ -8,6 +8,7 @@ changes, which the journal of the group records.
 
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from msgspec import DecodeError, Struct, msgpack
@@ -114,7 +115,8 @@ class HubEngine:
         outputs: list[AgentOutput] = []
         match pattern.compiled:
             case Pattern() as ready:
-                self._ready.add(pattern.number, ready)
+                once = pattern.once or ready.once
+                self._ready.add(pattern.number, replace(ready, once=once))
             case TemporalPattern() as temporal:
                 outputs += self._temporal.add(
                     pattern.number, temporal, self._scope, once=pattern.once, recent=recent

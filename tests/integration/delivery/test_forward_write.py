@@ -307,7 +307,9 @@ async def test_released_streams_are_not_held_when_the_database_fails(
         interests = StreamMatchers(
             log, Feed(log), ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
-        context = ForwarderContext(log, pool, leases, interests, ManualClock(), lambda batch: None)
+        context = ForwarderContext(
+            log, pool, leases, interests, ManualClock(), lambda *_: None, lambda: False
+        )
         holder = stream_leases(context, world.url)
         for lease in leases.held:
             holder._start(lease)

@@ -8,7 +8,7 @@ from eventhub.event.envelope import Event
 from registrations.agents.run import AgentOutput
 from registrations.pattern_groups.consumed import ConsumedRun, ConsumedRuns
 from registrations.pattern_groups.engine import HubEngine, HubPattern, compiled_pattern
-from registrations.patterns.pattern_engine import EventPosition, Match, Notify
+from registrations.patterns.pattern_engine import Ended, EventPosition, Match, Notify
 
 READY = "{a: A}; {b: B} per $u"
 TEMPORAL = (
@@ -128,3 +128,15 @@ def test_the_consumed_events_are_runs_of_the_last_ones() -> None:
     assert consumed.last(5) == expected
     assert consumed.last(4) == [ConsumedRun(2, "b", 2, 2), *expected[1:]]
     assert (consumed.order, consumed.first_of(2), consumed.first_of(3)) == (13, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [("ready", "{a: A}"), ("temporal", "(event (n ?n))")]
+)
+def test_a_pattern_that_matches_once_ends(language: str, text: str) -> None:
+    found = HubEngine((1,))
+    found.add(HubPattern(1, compiled_pattern(language, text), once=True))
+    outputs = fed(found, [Event("d", "A", {"n": n}) for n in range(3)])
+    matches = [one for one in outputs if isinstance(one, Match)]
+    assert [one.position.order for one in matches] == [1]
+    assert Ended(1, position(1)) in outputs
