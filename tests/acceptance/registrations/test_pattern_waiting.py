@@ -85,8 +85,9 @@ def test_a_state_that_is_too_far_from_its_snapshot_is_unavailable(
     zone.emit("orders", event("A"))
     consumed(zone, 1)
     hub.sql(
-        "UPDATE pattern_journal SET last = first + %s WHERE group_id ="
-        " (SELECT group_id FROM patterns WHERE id = %s)",
+        "INSERT INTO pattern_journal (group_id, first, last, streams, segments, firsts, lasts,"
+        " added, removed) SELECT group_id, 1000, 1000 + %s, '{}', '{}', '{}', '{}', '{}', '{}'"
+        " FROM patterns WHERE id = %s",
         limits.PATTERN_WAITING_EVENTS_MAX + 1,
         made["id"],
     )
