@@ -10,6 +10,7 @@ import json
 import random
 import re
 import socket
+import sys
 import time
 from array import array
 from collections.abc import Iterator
@@ -55,7 +56,7 @@ class Arrivals:
         self.received: set[tuple[int, int]] = set()  # session, event
         self.doubled = 0
         self.expected = 0  # frames at sessions that read
-        self.warm = 0  # the number of the first event that is timed
+        self.warm = sys.maxsize  # the number of the first event that is timed
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def stalled(self, session: int) -> bool:
