@@ -150,6 +150,7 @@ class SessionRoute:
         while waiting and waiting[0].stored.sequence <= sequence:
             waiting.popleft()
         if waiting:
+            self.looked_s = monotonic()  # its position advances
             return list(waiting)
         if not self.is_due:
             return []
