@@ -65,7 +65,7 @@ class RoutedOwner:
 
 
 class RoutedEvent(NamedTuple):
-    """An event, and the versions of registrations that it matches, whatever their bounds."""
+    """An event, and the versions of registrations that it matches; their bounds are not tested."""
 
     stored: StoredEvent
     versions: list[int]
