@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "eventhub.monitoring",
     "registrations",
     "registrations.timers",
+    "registrations.pattern_groups",
     "delivery",
     "sparkjobs.runs",
     "eventhub.apps.EventHubConfig",

@@ -18,6 +18,7 @@ from registrations.endpoints.api import Endpoints, VerifiedEndpoint
 from registrations.endpoints.secrets_api import EndpointSecrets
 from registrations.groups.api import RegistrationGroups
 from registrations.match_index.builds import api as index_api
+from registrations.pattern_groups.api import PatternGroups
 from registrations.sessions.api import (
     SessionClaims,
     SessionGroupClaims,
@@ -53,6 +54,9 @@ urlpatterns = [
     path("v1/filters", include("registrations.explain.urls")),
     path("v1/registrations", include("registrations.urls")),
     path("v1/timers", include("registrations.timers.urls")),
+    path("v1/pattern-groups", PatternGroups.as_view(LIST_AND_CREATE)),
+    path("v1/pattern-groups/<str:pattern_group>", PatternGroups.as_view(CHANGE_AND_DELETE)),
+    path("v1/patterns", include("registrations.pattern_groups.urls")),
     path(
         "v1/registrations/<str:registration>/timers/<str:handle>",
         RegistrationTimers.as_view(CHANGE_AND_DELETE),

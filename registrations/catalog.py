@@ -9,7 +9,7 @@ together with the versions, and again for the groups of a barrier.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from sys import intern
 from typing import Any, NamedTuple
 
@@ -18,10 +18,12 @@ import psycopg
 from eventhub.base.event_loop import run_in_slices
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import (
+    cursor_of,
     fetch_all,
     fetch_one,
     fetch_value,
     named,
+    scalars,
     tuples_of,
 )
 from registrations.compiled_filter_cache import COMPILED_FILTERS
@@ -139,6 +141,16 @@ class _GroupParent(NamedTuple):
     parent_id: int
 
 
+class GroupedMatching(NamedTuple):
+    """What applies to versions in groups: the suspensions as of `suspensions_of`, the parents of
+    the groups that have one, and the strategy by which the stream's events are matched.
+    """
+
+    suspensions: dict[int, tuple[SuspensionSpan, ...]]
+    parents: dict[int, int]
+    strategy: str
+
+
 class _GroupSuspension(NamedTuple):
     """A suspension of a group, or that there is none that counts: `since` is None."""
 
@@ -224,23 +236,39 @@ async def suspensions_of(
     if not ids:
         return {}
     values = {"groups": list(ids), "stream_id": stream_id, "after": after}
-    found: dict[int, list[SuspensionSpan]] = {group: [] for group in ids}
-    for row in await fetch_all(connection, _GroupSuspension, SQL["suspensions"], values):
+    return _spans(ids, await fetch_all(connection, _GroupSuspension, SQL["suspensions"], values))
+
+
+async def matching_of(
+    connection: Connection, groups: Collection[int], stream_id: int, after: int
+) -> GroupedMatching:
+    """Return what applies to versions in these groups, and how the stream's events are matched, in
+    one round trip.
+    """
+    ids = list(groups)
+    values = {"groups": ids, "stream_id": stream_id, "after": after}
+    suspensions = cursor_of(connection, _GroupSuspension)
+    parents, strategy = cursor_of(connection, _GroupParent), scalars(connection)
+    async with connection.pipeline():
+        await suspensions.execute(SQL["suspensions"], values)
+        await parents.execute(SQL["parents"], (ids,))
+        await strategy.execute(SQL["strategy"], (stream_id,))
+    return GroupedMatching(
+        _spans(ids, await suspensions.fetchall()),
+        dict(await parents.fetchall()),
+        await strategy.fetchone() or AUTO,
+    )
+
+
+def _spans(
+    groups: Iterable[int], rows: Iterable[_GroupSuspension]
+) -> dict[int, tuple[SuspensionSpan, ...]]:
+    found: dict[int, list[SuspensionSpan]] = {group: [] for group in groups}
+    for row in rows:
         spans = found.setdefault(row.group_id, [])
         if row.since is not None:
             spans.append(SuspensionSpan(row.since, row.until))
     return {group: tuple(suspensions) for group, suspensions in found.items()}
-
-
-async def parents_of(connection: Connection, groups: Iterable[int]) -> dict[int, int]:
-    """Return the parents of those groups that have one."""
-    rows = await fetch_all(connection, _GroupParent, SQL["parents"], (list(groups),))
-    return dict(rows)
-
-
-async def strategy_of(connection: Connection, stream_id: int) -> str:
-    """Return the strategy by which the stream's events are matched."""
-    return await fetch_value(connection, SQL["strategy"], (stream_id,)) or AUTO
 
 
 async def streams_with_callbacks(

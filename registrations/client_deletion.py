@@ -1,5 +1,5 @@
-"""The end of a client's sessions, registrations, groups, endpoints and timers, with the client or
-its zone. SQL module.
+"""The end of a client's sessions, registrations, groups, endpoints, timers and patterns, with the
+client or its zone. SQL module.
 """
 
 from typing import Any
@@ -9,6 +9,7 @@ import psycopg
 from eventhub.eventlog.system import Announcement
 from eventhub.postgresql.rows import scalars
 from registrations import statements
+from registrations.pattern_groups import ending
 from registrations.sessions import statements as session_statements
 from registrations.timers.ending import end_of_client
 
@@ -36,6 +37,13 @@ def end_client(
         statements.count(connection, client_id, -len(ids))
         several = {"registration": None, "registrations": len(ids), "barrier": barrier}
         announcements.append(Announcement("registration.deleted", {"client": client, **several}))
+    groups = ending.groups_of_client(connection, client_id)
+    streams += ending.end_groups(connection, groups, barrier)
+    if groups:
+        several = {"pattern_group": None, "pattern_groups": len(groups), "barrier": barrier}
+        patterns = sum(group.patterns for group in groups)
+        attributes = {"client": client, **several, "patterns": patterns}
+        announcements.append(Announcement("pattern_group.deleted", attributes))
     endpoints = statements.delete_groups_and_endpoints(connection, client_id)
     if endpoints:
         attributes = {"client": client, "endpoint": None, "endpoints": endpoints}

@@ -30,6 +30,7 @@ throttled = ThrottledLog(log)
 REGISTRATION = "registration."
 GROUP = "registration_group."
 SESSIONS = ("session.", "session_group.")
+PATTERNS = ("pattern.", "pattern_group.")
 POLICY = "stream.changed"
 ENDPOINT = "endpoint."
 
@@ -62,6 +63,8 @@ class Feed:
         self.policy_listeners: set[Callable[[], None]] = set()  # notified of streams' policies
         # notified of changed endpoints, by id; None: any may have changed
         self.endpoint_listeners: set[Callable[[int | None], None]] = set()
+        # notified of pattern groups whose patterns changed, by id; None: any may have changed
+        self.pattern_listeners: set[Callable[[int | None], None]] = set()
         self.applied = Cursor("", 0)  # listeners were notified of `system` up to this event
         self._log = hub_log
         self._waiting: list[asyncio.Future[None]] = []
@@ -174,6 +177,9 @@ class Feed:
             if values.get("barrier") is not None:
                 self._notify(CatalogChange(None, values["barrier"], values["registration_group"]))
             self._notify_session_listeners()
+        elif event.type.startswith(PATTERNS):
+            if values.get("barrier") is not None:
+                self._notify_pattern_listeners(values["pattern_group"])
         elif event.type == POLICY:
             self._notify_policy_listeners()
         elif event.type.startswith(ENDPOINT):
@@ -186,6 +192,7 @@ class Feed:
             self._notify_policy_listeners()
             self._notify_session_listeners()
             self._notify_endpoint_listeners(None)
+            self._notify_pattern_listeners(None)
 
     def _listeners_of(self, change: CatalogChange | None) -> set[Listener]:
         """Return the subscribers that the change may concern."""
@@ -207,3 +214,7 @@ class Feed:
     def _notify_endpoint_listeners(self, endpoint_id: int | None) -> None:
         for listener in list(self.endpoint_listeners):
             listener(endpoint_id)
+
+    def _notify_pattern_listeners(self, group_id: int | None) -> None:
+        for listener in list(self.pattern_listeners):
+            listener(group_id)

@@ -1,5 +1,5 @@
-"""Deletes ended versions of registrations that nothing can read any more, barriers without
-references, and expired secrets of endpoints. SQL module.
+"""Deletes ended versions of registrations and patterns that nothing can read any more, barriers
+without references, and expired secrets of endpoints. SQL module.
 
 Readers of an ended version are those that match an event within its bounds (forwarders, listeners
 that resume, explanations, audits of the log and of the archive), gap notices, deliveries with a
@@ -82,6 +82,7 @@ class VersionPurge:
                     versions += count
                     if self._clock.monotonic_s() >= until_s:
                         break
+                versions += _purge_patterns(connection)
                 for count in self._barriers(connection):
                     barriers += count
                     if self._clock.monotonic_s() >= until_s:
@@ -129,6 +130,15 @@ class VersionPurge:
             if batch.last is None:
                 return
             yield batch.deleted
+
+
+def _purge_patterns(connection: Connection) -> int:
+    """Delete a batch of ended versions of patterns; return the number."""
+    values = {
+        "retained_s": limits.VERSIONS_RETAINED_S,
+        "rows_max": limits.VERSIONS_PURGED_AT_ONCE,
+    }
+    return connection.execute(SQL["purge_patterns"], values).rowcount
 
 
 def _needed(connection: Connection, endpoints: Iterable[int | None]) -> set[int]:

@@ -1,5 +1,5 @@
-"""How many registrations, endpoints and timers a client may have, by the quotas of the client and
-its zone. Django module.
+"""How many registrations, endpoints, timers and patterns a client may have, by the quotas of the
+client and its zone. Django module.
 """
 
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from eventhub.access.quotas import Kind
 from eventhub.base import limits
 from eventhub.base.errors import LimitReached
 from registrations.models import Endpoint, RegistrationOwner
+from registrations.pattern_groups.models import PatternGroup
 from registrations.timers.models import TimerCount
 
 
@@ -21,6 +22,9 @@ def used_in_zone(kind: Kind, zone_id: int) -> int:
     if kind == "timers":
         counts = TimerCount.objects.filter(zone_id=zone_id)
         return int(counts.aggregate(total=Sum("timers"))["total"] or 0)
+    if kind == "patterns":
+        groups = PatternGroup.objects.live().filter(zone_id=zone_id)
+        return int(groups.aggregate(total=Sum("patterns"))["total"] or 0)
     owners = RegistrationOwner.objects.filter(client__zone_id=zone_id)
     return int(owners.aggregate(total=Sum("registrations"))["total"] or 0)
 

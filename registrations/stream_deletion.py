@@ -21,6 +21,7 @@ from registrations import statements
 from registrations.announcements import RegistrationChanged
 from registrations.filter_source import stored_filter
 from registrations.match_index.epochs.folder import index_root
+from registrations.pattern_groups.ending import end_groups_of_stream, names_stream
 from registrations.statements import RegistrationDefinition, RegistrationRow, VersionRow
 from registrations.timers.ending import end_of_stream
 
@@ -43,9 +44,10 @@ class _NamedStream(NamedTuple):
 
 
 def end_registrations(connection: Connection, stream: DueStream) -> Iterator[int]:
-    """End the registrations of the stream, or take it out of them; yield the number changed by
-    each transaction.
+    """End the pattern groups of the stream, and its registrations, or take it out of them; yield
+    the number changed by each transaction.
     """
+    yield from end_groups_of_stream(connection, stream)
     values = {"id": stream.id, "rows_max": limits.END_REGISTRATIONS_MAX}
     while True:
         found = cursor_of(connection, _ClientRegistrations).execute(SQL["some_client"], values)
@@ -59,8 +61,9 @@ def end_registrations(connection: Connection, stream: DueStream) -> Iterator[int
 
 
 def has_registrations(connection: Connection, stream_id: int) -> bool:
-    """Return whether a live registration names the stream."""
-    return bool(scalars(connection).execute(SQL["has_registrations"], (stream_id,)).fetchone())
+    """Return whether a live registration or pattern group names the stream."""
+    found = bool(scalars(connection).execute(SQL["has_registrations"], (stream_id,)).fetchone())
+    return found or names_stream(connection, stream_id)
 
 
 def erase_rows(connection: Connection, stream_id: int) -> Iterator[int]:

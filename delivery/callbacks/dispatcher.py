@@ -82,8 +82,10 @@ class CallbackDispatcher:
         self._failures = 0  # of units, in a row
         self._connection_lock = asyncio.Lock()
         self._connection: Connection | None = None  # of scans and units
-        self._claimed_any = False  # the unit's last claim was not empty ...
-        self._claimed_s = 0.0  # ... and the time of the last one that was not
+        self._claims = False  # a claim is running ...
+        self._freed = False  # ... and slots became free since it began
+        self._claimed = 0  # by the unit's last claim ...
+        self._claimed_s = 0.0  # ... and the time of the last one that was not empty
         failures = EndpointFailures()
         slots = CallbackSlots(self._clock)
         heartbeat = WorkerHeartbeat(self._clock, self.wake, lambda: bool(self._posting.requests))
@@ -297,7 +299,7 @@ class CallbackDispatcher:
             if self._at_once:
                 continue
             scan = await self._paused(self._next_scan_s())
-            if scan and self._has_more:
+            if scan and (self._has_more or self._claimed >= limits.CALLBACK_GATHER_DELIVERIES_MIN):
                 await asyncio.sleep(limits.CALLBACK_GATHER_S)
 
     def _next_scan_s(self) -> float:
@@ -313,31 +315,39 @@ class CallbackDispatcher:
         before = self._claiming.count
         self._scan_requested, self._has_more, self._at_once = False, True, False
         if self._has_room():
-            with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
-                self._has_more = await self._claiming.claim(connection)
+            self._claims, self._freed = True, False
+            try:
+                with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+                    self._has_more = await self._claiming.claim(connection)
+            finally:
+                self._claims = False
+            if self._freed:
+                self._on_slot_free()
             self._at_once = self._claiming.is_bounded
-        self._claimed_any = self._claiming.count > before
-        if self._claimed_any:
+        self._claimed = self._claiming.count - before
+        if self._claimed:
             self._claimed_s = self._clock.monotonic_s()
         metrics.CALLBACK_SLOTS.set(self._slots.held)
 
     def _is_done(self) -> bool:
-        """Return True if everything claimable is posted and written, or only slow requests
-        remain.
+        """Return True if everything claimable is posted and written, and nothing was claimed for a
+        while, or only slow requests remain.
         """
-        if self._claiming.is_partial or (self._claimed_any and self._has_more):
+        if self._claiming.is_partial or (self._claimed and self._has_more):
             return False
         if self._claiming.is_throttled:
             return False
+        since_s = self._clock.monotonic_s() - self._claimed_s
         if not self._posting.requests and self._outbox.empty:
-            return True
-        return self._clock.monotonic_s() - self._claimed_s > limits.CALLBACK_SLOW_S
+            return since_s > limits.CALLBACK_UNIT_LINGER_S
+        return since_s > limits.CALLBACK_SLOW_S
 
     def _has_room(self) -> bool:
         return self._heartbeat.is_alive and self._slots.free > 0 and not self._outbox.full
 
     def _on_slot_free(self) -> None:
-        if self._has_more:
+        self._freed = True
+        if self._has_more and not self._claims:
             self.wake()
 
     def _on_results_written(self, lanes: bool) -> None:

@@ -10,6 +10,7 @@ late posts nothing either, because others may have freed its claims. A worker th
 continues finds its claims gone: results are written under the token.
 """
 
+import asyncio
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -37,6 +38,8 @@ class _Heartbeat(NamedTuple):
 
     at_s: float  # by the database's clock
     silent: list[UUID]
+    others: int = 0  # workers
+    before: int = 0  # of these, in the order of ids
 
 
 class _PageResult(NamedTuple):
@@ -69,6 +72,8 @@ class WorkerHeartbeat:
         self._beat_s = -math.inf  # the last heartbeat, on this process's clock ...
         self._beat_at_s = 0.0  # ... and on the database's
         self._repair_at_s = -math.inf
+        self._place, self._workers = 0, 1  # of this worker among all
+        self._relief: asyncio.TimerHandle | None = None
 
     @property
     def is_alive(self) -> bool:
@@ -97,7 +102,7 @@ class WorkerHeartbeat:
         between. Raise what psycopg raises when the database is unavailable.
         """
         await connection.execute(SQL["asynchronous_commit"])
-        connection.add_notify_handler(lambda _: self._wake())
+        connection.add_notify_handler(lambda notice: self._on_notified(notice.payload))
         await connection.execute(f"LISTEN {CHANNEL}")
         self._wake()  # earlier notifications are lost
         while True:
@@ -114,8 +119,24 @@ class WorkerHeartbeat:
     async def _listen(self, connection: Connection, seconds: float) -> None:
         until_s = self._clock.monotonic_s() + seconds
         while (left_s := until_s - self._clock.monotonic_s()) > 0:
-            if await wait_for_notify(connection, left_s):
-                self._wake()
+            for payload in await wait_for_notify(connection, left_s):
+                self._on_notified(payload)
+
+    def _on_notified(self, payload: str) -> None:
+        """Look for new deliveries at once if the number of the notification chooses this worker,
+        and otherwise a little later, in case the chosen one is busy or gone: two that look
+        together are in each other's way.
+        """
+        number = int(payload) if payload.isascii() and payload.isdigit() else self._place
+        if number % self._workers == self._place:
+            self._wake()
+        elif self._relief is None:
+            loop = asyncio.get_running_loop()
+            self._relief = loop.call_later(limits.CALLBACK_RELIEF_S, self._relieve)
+
+    def _relieve(self) -> None:
+        self._relief = None
+        self._wake()
 
     async def leave(self, connection: Connection) -> None:
         """Unregister the worker, which holds nothing any more."""
@@ -126,7 +147,8 @@ class WorkerHeartbeat:
         sent_s = self._clock.monotonic_s()
         values = {"id": self._id, "silent_s": limits.CALLBACK_SILENT_S}
         found = await fetch_one(connection, _Heartbeat, SQL["heartbeat"], values)
-        at_s, silent = found or _Heartbeat(0.0, [])
+        at_s, silent, others, self._place = found or _Heartbeat(0.0, [])
+        self._workers = others + 1
         was_alive, passed_s = self.is_alive, sent_s - self._beat_s
         stepped = abs(at_s - self._beat_at_s - passed_s) > _STEP_S
         if not was_alive or stepped or passed_s > limits.CALLBACK_SILENT_S / 2:

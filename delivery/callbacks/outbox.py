@@ -118,6 +118,13 @@ class ResultOutbox:
         self._batch.lanes.append((lane, token))
         self._some.set()
 
+    def hurry(self) -> None:
+        """Write at once if lanes are to be freed: no result will join them soon, and their next
+        deliveries wait for it.
+        """
+        if self._batch.lanes:
+            self._many.set()
+
     async def run(self, connection: Connection) -> None:
         """Write until cancelled; raise what psycopg raises when the database is unavailable."""
         while True:

@@ -110,6 +110,8 @@ class Posting:
         self.requests.discard(task)
         if not task.cancelled() and task.exception() is not None:
             log.error("callback_failed", exc_info=task.exception())
+        if not self._slots.held:
+            self._outbox.hurry()
         if not self.requests:
             self._on_idle()
 

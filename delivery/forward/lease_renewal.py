@@ -11,10 +11,11 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
+from typing import Generic
 
 import psycopg
 
-from delivery.forward.leases import Lease, Leases
+from delivery.forward.leases import L, Leases
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
@@ -25,14 +26,14 @@ from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answe
 throttled = ThrottledLog(get_logger(__name__))
 _PAUSE_S = limits.FORWARD_RENEW_INTERVAL_S / 2
 
-Lose = Callable[[Iterable[Lease]], None]  # called in the event loop
-
 
 @asynccontextmanager
 async def background_renewal(
-    leases: Leases, url: str, clock: Clock, lose: Lose
-) -> AsyncIterator["BackgroundRenewal"]:
-    """Renew the leases from a thread until the block is left."""
+    leases: Leases[L], url: str, clock: Clock, lose: Callable[[Iterable[L]], None]
+) -> AsyncIterator["BackgroundRenewal[L]"]:
+    """Renew the leases from a thread until the block is left. `lose` is called in the event
+    loop.
+    """
     background = BackgroundRenewal(leases, url, clock, lose)
     thread = threading.Thread(target=background.run, name="lease renewal", daemon=True)
     thread.start()
@@ -42,12 +43,14 @@ async def background_renewal(
         background.end()
 
 
-class BackgroundRenewal:
+class BackgroundRenewal(Generic[L]):
     """The state shared by thread and event loop: the loop's last sign of progress, and the
     leases.
     """
 
-    def __init__(self, leases: Leases, url: str, clock: Clock, lose: Lose) -> None:
+    def __init__(
+        self, leases: Leases[L], url: str, clock: Clock, lose: Callable[[Iterable[L]], None]
+    ) -> None:
         self._ended = False
         self._leases = leases
         self._url = url

@@ -1,4 +1,5 @@
-"""The leases of streams: rows of `forwarding`, by the database's clock. SQL module.
+"""The leases of streams, rows of `forwarding`, and of anything else in a table with the same
+columns, by the database's clock. SQL module.
 
 One conditional UPDATE takes a lease and raises its epoch. Every later write of the stream names the
 epoch, so a forwarder that lost its lease cannot write, however late it wakes. In addition, a
@@ -13,8 +14,8 @@ oscillate.
 
 import math
 import threading
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, LiteralString, NamedTuple, TypeVar
 from uuid import UUID, uuid4
 
 from delivery.lane_marks import FILLED
@@ -44,72 +45,94 @@ class Lease(NamedTuple):
     epoch: int
 
 
+AnyLease = tuple[int, int]  # the id of what is leased, and the epoch
+L = TypeVar("L", bound=AnyLease)
+
+
+class LeaseTable(NamedTuple, Generic[L]):
+    """A table whose rows are leased. `key`: its primary key; `sql`: the statements of leases.sql
+    for it.
+    """
+
+    key: str
+    sql: Mapping[str, LiteralString]
+    lease: Callable[[int, int], L]
+
+
+def lease_table(table: str, key: str, lease: Callable[[int, int], L]) -> LeaseTable[L]:
+    """Return a table of leases. `key`: its primary key."""
+    sql = queries.load("delivery/sql/leases.sql", {"table": table, "key": key})
+    return LeaseTable(key, sql, lease)
+
+
+STREAMS = lease_table("forwarding", "stream_id", Lease)
+
+
 class LeaseLost(Exception):
     """Another forwarder has the stream, or may have it."""
 
 
 class Share(NamedTuple):
-    """The number of streams and of live forwarders. `free_s`: seconds until the first lease of
-    another forwarder expires unless renewed; None: there is no other lease.
+    """The number of rows of a table of leases, and of live forwarders. `free_s`: seconds until the
+    first lease of another forwarder expires unless renewed; None: there is no other lease.
     """
 
-    streams: int
+    total: int
     forwarders: int
     free_s: float | None = None
 
     @property
     def own(self) -> int:
-        """One forwarder's share of the streams, rounded up so that the shares cover all."""
-        return math.ceil(self.streams / max(self.forwarders, 1))
+        """One forwarder's share, rounded up so that the shares cover all."""
+        return math.ceil(self.total / max(self.forwarders, 1))
 
     def too_many(self, held: int) -> int:
-        """Return how many of its streams a forwarder releases now."""
+        """Return how many of its leases a forwarder releases now."""
         if held <= self.own + max(self.own // 10, 1):
             return 0
         return min(held - self.own, limits.FORWARD_RELEASE_STREAMS_MAX)
 
 
 class _AcquiredRow(NamedTuple):
-    """A stream that was free, and its position."""
+    """What was free, and its new epoch."""
 
-    stream_id: int
+    id: int
     epoch: int
-    segment: str
-    sequence: int
-    endpoint_id: int
 
 
 class _RenewedRow(NamedTuple):
-    """The streams whose leases are lost, and those whose leases are renewed."""
+    """The ids whose leases are lost, and those whose leases are renewed."""
 
     lost_ids: list[int]
     renewed_ids: list[int]
     share: Share
 
 
-class Leases:
-    """The leases of one forwarder. Used by one task, except that another thread may call `renew` as
-    well (lease_renewal.py); the caller provides the connection.
+class Leases(Generic[L]):
+    """The leases of one forwarder in one table. Used by one task, except that another thread may
+    call `renew` as well (lease_renewal.py); the caller provides the connection. `owner`: the id of
+    the forwarder.
 
     Every method raises what psycopg raises; after a failed `renew` the leases expire.
     """
 
-    def __init__(self, clock: Clock) -> None:
-        self.owner: UUID = uuid4()
+    def __init__(self, clock: Clock, table: LeaseTable[L], owner: UUID | None = None) -> None:
+        self.owner: UUID = owner or uuid4()
         self.share = Share(0, 1)
         self._clock = clock
+        self._table = table
         self._until_s: dict[
-            Lease, float
+            L, float
         ] = {}  # by the monotonic clock, from before the statement was sent
         self._changing = threading.Lock()
         self.some = threading.Event()  # set while any are held
 
     @property
-    def held(self) -> list[Lease]:
+    def held(self) -> list[L]:
         with self._changing:
             return list(self._until_s)
 
-    def alive(self, lease: Lease) -> bool:
+    def alive(self, lease: L) -> bool:
         """Return True while nobody else can have the lease, by this process's own clock."""
         return self._clock.monotonic_s() < self._until_s.get(lease, -math.inf)
 
@@ -123,67 +146,68 @@ class Leases:
                 return None
             return min(self._until_s.values()) - self._clock.monotonic_s()
 
-    def renewed(self, lease: Lease, asked_s: float) -> None:
-        """Record that a write of the stream succeeded that was sent at that monotonic time."""
+    def named(self, lease: L) -> dict[str, int]:
+        """Return a lease as fields of the process's log."""
+        return {self._table.key: lease[0], "epoch": lease[1]}
+
+    def renewed(self, lease: L, asked_s: float) -> None:
+        """Record that a write under the lease succeeded that was sent at that monotonic time."""
         self._prolong([lease], asked_s + limits.FORWARD_LEASE_S)
 
-    def forget(self, leases: Iterable[Lease]) -> None:
+    def forget(self, leases: Iterable[L]) -> None:
         with self._changing:
             for lease in leases:
                 self._until_s.pop(lease, None)
 
-    def _prolong(self, leases: Iterable[Lease], until_s: float) -> None:
+    def _prolong(self, leases: Iterable[L], until_s: float) -> None:
         """Prolong those leases that were not forgotten meanwhile."""
         with self._changing:
             for lease in leases:
                 if lease in self._until_s:
                     self._until_s[lease] = max(self._until_s[lease], until_s)
 
-    async def acquire(self, connection: Connection) -> dict[Lease, StreamPosition]:
-        """Take free streams, up to this forwarder's share."""
+    async def acquire(self, connection: Connection) -> list[L]:
+        """Take what is free, up to this forwarder's share."""
         room = limits.FORWARD_STREAMS_PER_PROCESS_MAX - len(self._until_s)
         if room <= 0:
-            return {}
+            return []
         until_s = self._clock.monotonic_s() + limits.FORWARD_LEASE_S
         values = {
             "owner": self.owner,
-            "held": int8_array([lease.stream_id for lease in self._until_s]),
-            "streams_max": min(room, limits.FORWARD_ACQUIRE_STREAMS_MAX),
+            "held": int8_array([id for id, _ in self._until_s]),
+            "leases_max": min(room, limits.FORWARD_ACQUIRE_STREAMS_MAX),
             "lease_s": limits.FORWARD_LEASE_S,
         }
-        rows = await tuples_of(connection, _AcquiredRow).execute(SQL["acquire"], values)
-        taken = {
-            Lease(stream_id, epoch): StreamPosition(segment, sequence, endpoint_id)
-            for stream_id, epoch, segment, sequence, endpoint_id in await rows.fetchall()
-        }
+        rows = await tuples_of(connection, _AcquiredRow).execute(self._table.sql["acquire"], values)
+        taken = [self._table.lease(id, epoch) for id, epoch in await rows.fetchall()]
         with self._changing:
             self._until_s.update(dict.fromkeys(taken, until_s))
             if taken:
                 self.some.set()
         return taken
 
-    async def renew(self, connection: Connection) -> list[Lease]:
+    async def renew(self, connection: Connection) -> list[L]:
         """Renew all leases, send the heartbeat, read the share; return the lost leases."""
         asked = self.held
         until_s = self._clock.monotonic_s() + limits.FORWARD_LEASE_S
         values = {"owner": self.owner, "lease_s": limits.FORWARD_LEASE_S, **_arrays(asked)}
-        row = await fetch_one(connection, _RenewedRow, SQL["renew"], values)
+        row = await fetch_one(connection, _RenewedRow, self._table.sql["renew"], values)
         lost_ids, renewed_ids, self.share = row or _RenewedRow([], [], Share(0, 1))
-        lost = [lease for lease in asked if lease.stream_id in set(lost_ids)]
+        lost = [lease for lease in asked if lease[0] in set(lost_ids)]
         renewed = set(renewed_ids)
-        self._prolong([lease for lease in asked if lease.stream_id in renewed], until_s)
+        self._prolong([lease for lease in asked if lease[0] in renewed], until_s)
         self.forget(lost)
         return lost
 
-    async def release(self, connection: Connection, leases: Sequence[Lease]) -> None:
-        """Release leases at once; stop their streams first. A lease whose release fails expires."""
+    async def release(self, connection: Connection, leases: Sequence[L]) -> None:
+        """Release leases at once; stop their tasks first. A lease whose release fails expires."""
         self.forget(leases)
-        await connection.execute(SQL["release"], _arrays(leases))
+        await connection.execute(self._table.sql["release"], _arrays(leases))
 
     async def leave(self, connection: Connection) -> None:
         """Release all leases and unregister the forwarder."""
         await self.release(connection, self.held)
-        await connection.execute(SQL["leave"], {"owner": self.owner})
+        await connection.execute(self._table.sql["leave"], {"owner": self.owner})
 
 
 async def add_streams(connection: Connection, found: Sequence[CallbackStream]) -> None:
@@ -206,8 +230,8 @@ async def position_of(connection: Connection, lease: Lease) -> StreamPosition | 
     return await fetch_one(connection, StreamPosition, SQL["position"], lease)
 
 
-def _arrays(leases: Sequence[Lease]) -> dict[str, bytes]:
+def _arrays(leases: Sequence[AnyLease]) -> dict[str, bytes]:
     return {
-        "streams": int8_array([lease.stream_id for lease in leases]),
-        "epochs": int8_array([lease.epoch for lease in leases]),
+        "ids": int8_array([id for id, _ in leases]),
+        "epochs": int8_array([epoch for _, epoch in leases]),
     }

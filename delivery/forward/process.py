@@ -11,17 +11,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psycopg
+from psycopg_pool import AsyncConnectionPool
 
 from delivery.forward.lag import Lag, StreamLag
 from delivery.forward.lease_holder import LeaseHolder
-from delivery.forward.leases import Leases, add_streams, known_streams
+from delivery.forward.leases import STREAMS, Lease, Leases, add_streams, known_streams
 from delivery.forward.plan import DeliveryBatch
-from delivery.forward.stream import ForwarderContext
+from delivery.forward.stream import ForwarderContext, StreamForwarder, stream_leases
 from delivery.forward.stream_matchers import StreamMatchers
 from delivery.forward.wake_up import WakeUps
 from delivery.forward.write import expand, writing_pool
 from delivery.forward.zone import ZoneCaches
 from delivery.partitions.create import create_partitions
+from delivery.patterns.group_tables import GROUPS
+from delivery.patterns.process import LeasedGroups
+from delivery.patterns.running_group import PatternContext
 from eventhub.access.client_groups import Groups
 from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
@@ -31,7 +35,7 @@ from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import ReadsArchive
 from eventhub.monitoring.heartbeat import membership
-from eventhub.postgresql.connections import CONNECTION_ERRORS, reading
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, reading
 from eventhub.types.registry import TypeRegistry
 from registrations.catalog import oldest_transaction, streams_with_callbacks
 from registrations.feed import Feed
@@ -63,15 +67,22 @@ async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
             mark_url=settings.mark_url,
         ) as hub_log,
         writing_pool(settings.database_url) as pool,
+        writing_pool(settings.database_url) as pattern_pool,
         membership("forwarder", settings.database_url),
     ):
         url = settings.direct_url or settings.database_url
         forwarder = ForwarderProcess(hub_log, url, settings.data)
         clock = SystemClock()
         context = ForwarderContext(
-            hub_log, pool, Leases(clock), forwarder.interests, clock, forwarder.wrote
+            hub_log,
+            pool,
+            Leases(clock, STREAMS),
+            forwarder.interests,
+            clock,
+            forwarder.wrote,
+            forwarder.wake_ups.take,
         )
-        await forwarder.run(context, stop)
+        await forwarder.run(context, forwarder.patterns(context, pattern_pool), stop)
 
 
 class ForwarderProcess:
@@ -84,21 +95,31 @@ class ForwarderProcess:
         changed = self._streams_changed.set
         self.interests = StreamMatchers(hub_log, self._feed, self._zones, data, changed)
         self._url = url
-        self._wake_ups = WakeUps()
+        self.wake_ups = WakeUps()
         self._fanout_written = asyncio.Event()
 
-    async def run(self, context: ForwarderContext, stop: asyncio.Event) -> None:
+    def patterns(
+        self, context: ForwarderContext, pool: AsyncConnectionPool[Connection]
+    ) -> LeasedGroups:
+        """Return the pattern groups of this process; they write through a pool of their own."""
+        leases = Leases(context.clock, GROUPS, context.leases.owner)
+        found = PatternContext(context.log, pool, leases, self._feed, self._zones, context.clock)
+        return LeasedGroups(found, self._url)
+
+    async def run(
+        self, context: ForwarderContext, patterns: LeasedGroups, stop: asyncio.Event
+    ) -> None:
         """Run until `stop` is set."""
-        holder = LeaseHolder(context, self._url)
+        holder = stream_leases(context, self._url)
         tasks_by_name: dict[str, Callable[[], Awaitable[None]]] = {
             "feed": self._feed.run,
             "types": self._zones.types.run,
             "groups": self._zones.groups.run,
             "interests": self.interests.run,
             "indexes": self.interests.follow_indexes,
-            "notices": partial(self._wake_ups.run, context.pool),
+            "notices": partial(self.wake_ups.run, context.pool),
             "timers": TimerFiring(self._url, context.clock).run,
-            "forward": partial(self._forward, context, holder),
+            "forward": partial(self._forward, context, holder, patterns),
         }
         tasks = [
             asyncio.create_task(run_forever(name, work)) for name, work in tasks_by_name.items()
@@ -106,22 +127,28 @@ class ForwarderProcess:
         await stop.wait()
         tasks[-1].cancel()  # takes no stream from here on
         await asyncio.wait(tasks[-1:])
-        await holder.stop()
+        await asyncio.gather(holder.stop(), patterns.stop())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         log.info("forwarder_stopped")
 
-    def wrote(self, batch: DeliveryBatch) -> None:
-        """Count what was written, and wake its readers."""
+    def wrote(self, batch: DeliveryBatch, notified: bool) -> None:
+        """Count what was written, and wake its readers unless they were notified."""
         if batch.fanout:
             metrics.FANOUTS.inc()
             self._fanout_written.set()
         else:
             metrics.DELIVERIES.inc(len(batch.rows))
-            self._wake_ups.request()
+            if not notified:
+                self.wake_ups.request()
 
-    async def _forward(self, context: ForwarderContext, holder: LeaseHolder) -> None:
+    async def _forward(
+        self,
+        context: ForwarderContext,
+        holder: LeaseHolder[Lease, StreamForwarder],
+        patterns: LeasedGroups,
+    ) -> None:
         """Forward once the partitions exist and `system` is being followed."""
         await self._first_partitions(context)
         await self._confirm_feed()
@@ -133,6 +160,8 @@ class ForwarderProcess:
                 ("fanouts", partial(self._expand, context)),
                 ("partitions", partial(self._partitions, context)),
                 ("lag", partial(_report_lag, holder, context)),
+                ("patterns", patterns.run),
+                ("pattern lag", patterns.report),
             ):
                 group.create_task(run_forever(name, work))
 
@@ -155,12 +184,14 @@ class ForwarderProcess:
 
     async def _partitions(self, context: ForwarderContext) -> None:
         while True:
-            idle = not context.leases.share.streams
+            idle = not context.leases.share.total
             pause_s = limits.PARTITIONS_IDLE_INTERVAL_S if idle else limits.PARTITIONS_INTERVAL_S
             await asyncio.sleep(pause_s)
             await self._first_partitions(context)
 
-    async def _find_streams(self, context: ForwarderContext, holder: LeaseHolder) -> None:
+    async def _find_streams(
+        self, context: ForwarderContext, holder: LeaseHolder[Lease, StreamForwarder]
+    ) -> None:
         """Insert rows for streams that got their first callback: after every change, and after the
         first search only among what changed since.
         """
@@ -174,7 +205,7 @@ class ForwarderProcess:
                     found = await streams_with_callbacks(connection, known, checked_since)
                     if found:
                         await add_streams(connection, found)
-                    if found or (known and not context.leases.share.streams):
+                    if found or (known and not context.leases.share.total):
                         holder.wake()
                     checked_since = oldest
             except DatabaseUnavailable:
@@ -194,24 +225,26 @@ class ForwarderProcess:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
             if written:
                 metrics.DELIVERIES.inc(written)
-                self._wake_ups.request()
+                self.wake_ups.request()
                 continue
-            idle = not context.leases.share.streams
+            idle = not context.leases.share.total
             pause_s = limits.FORWARD_STREAMS_CHECK_S if idle else limits.FANOUT_CHECK_INTERVAL_S
             await wait_until_set(self._fanout_written, pause_s)
 
 
-async def _report_lag(holder: LeaseHolder, context: ForwarderContext) -> None:
+async def _report_lag(
+    holder: LeaseHolder[Lease, StreamForwarder], context: ForwarderContext
+) -> None:
     """Report the lag of the streams and the work of matching."""
     lag = Lag()
     while True:
         lag.update(
             [
                 StreamLag(lease.stream_id, stream.lag_events, stream.lag_since_us)
-                for lease, stream in holder.streams.items()
+                for lease, stream in holder.works.items()
             ],
             context.clock.now_us(),
         )
         context.interests.report_work()
-        idle = not context.leases.share.streams
+        idle = not context.leases.share.total
         await asyncio.sleep(limits.FORWARD_IDLE_INTERVAL_S if idle else limits.HEAD_POLL_INTERVAL_S)

@@ -6,11 +6,13 @@ continue; nothing else is remembered.
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool
 
+from delivery.forward.lease_holder import LeaseHolder
 from delivery.forward.leases import Lease, LeaseLost, Leases, StreamPosition, position_of
 from delivery.forward.plan import DeliveryBatch, MatchedEvent, SegmentRef, batches
 from delivery.forward.stream_matcher import CallbackMatcher
@@ -34,10 +36,12 @@ class ForwarderContext(NamedTuple):
 
     log: Log
     pool: AsyncConnectionPool[Connection]  # write.writing_pool
-    leases: Leases
+    leases: Leases[Lease]
     interests: StreamMatchers
     clock: Clock
-    wrote: Callable[[DeliveryBatch], None]  # called after deliveries or a fan-out were written
+    # called after deliveries or a fan-out were written, with whether the workers were notified
+    wrote: Callable[[DeliveryBatch, bool], None]
+    notifies: Callable[[], bool]  # whether a write of deliveries is to notify the workers
 
 
 class StreamForwarder:
@@ -204,15 +208,16 @@ class StreamForwarder:
         """Write a batch. Raises LeaseLost, and DatabaseUnavailable if the outcome is unknown."""
         await self._until_alive()
         sent_s = self._context.clock.monotonic_s()
+        notify = bool(deliveries.rows) and not deliveries.fanout and self._context.notifies()
         async with reading(self._context.pool) as connection:
-            wrote = await write(connection, self.lease, self._position, deliveries)
+            wrote = await write(connection, self.lease, self._position, deliveries, notify=notify)
         if not wrote:
             raise LeaseLost
         self._context.leases.renewed(self.lease, sent_s)
         self._position = deliveries.position
         self._written_s = self._context.clock.monotonic_s()
         if deliveries.rows:
-            self._context.wrote(deliveries)
+            self._context.wrote(deliveries, notify)
 
     async def _until_alive(self) -> None:
         """Wait while the lease may have expired. Raises LeaseLost when that is certain."""
@@ -235,4 +240,11 @@ class StreamForwarder:
         self._position = missed.position
         metrics.GAPS.labels(code=gone.code).inc()
         log.error("forwarding_gap", stream=self.lease.stream_id, missed=missed, notices=notices)
-        self._context.wrote(DeliveryBatch(missed.position, []))
+        self._context.wrote(DeliveryBatch(missed.position, []), False)
+
+
+def stream_leases(context: ForwarderContext, url: str) -> LeaseHolder[Lease, StreamForwarder]:
+    """Return the holder of a forwarder's streams. `url`: the database, for renewals."""
+    return LeaseHolder(
+        context.leases, url, context.clock, partial(StreamForwarder, context), metrics.LEASES
+    )

@@ -1,10 +1,13 @@
 """Wakes workers when there are new deliveries. SQL module.
 
-The notification is a statement of its own after the commit, sent at most once every
-CALLBACK_WAKE_INTERVAL_S. If one is lost with a process, the first one of its successor replaces it.
+A notification is sent with the statement that writes deliveries, or on its own after their commit,
+at most once every CALLBACK_WAKE_INTERVAL_S. If one is lost with a process, the first one of its
+successor replaces it.
 """
 
 import asyncio
+import math
+import time
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool
@@ -21,6 +24,15 @@ class WakeUps:
     def __init__(self) -> None:
         self._pending = asyncio.Event()
         self._pending.set()
+        self._sent_s = -math.inf
+
+    def take(self) -> bool:
+        """Return whether the caller is to notify with the deliveries that it writes now."""
+        now_s = time.monotonic()
+        if now_s - self._sent_s < limits.CALLBACK_WAKE_INTERVAL_S:
+            return False
+        self._sent_s = now_s
+        return True
 
     def request(self) -> None:
         """Request a wake-up: new deliveries are committed."""
@@ -31,6 +43,7 @@ class WakeUps:
         while True:
             await self._pending.wait()
             self._pending.clear()
+            self._sent_s = time.monotonic()
             try:
                 async with reading(pool) as connection:
                     await connection.execute(SQL["notify"])

@@ -57,14 +57,20 @@ async def _configure(connection: Connection) -> None:
 
 
 async def write(
-    connection: Connection, lease: Lease, start: StreamPosition, batch: DeliveryBatch
+    connection: Connection,
+    lease: Lease,
+    start: StreamPosition,
+    batch: DeliveryBatch,
+    *,
+    notify: bool = False,
 ) -> bool:
     """Move a stream from one position to that of the batch, and write the batch's deliveries.
+    `notify`: notify the workers of them with the same statement, unless it is a fan-out.
 
     Return False if nothing was written: the lease is lost, or the stream is not at `start`. After a
     broken connection the outcome is unknown: read `leases.position_of`.
     """
-    values = _move(lease, start, batch.position)
+    values = {**_move(lease, start, batch.position), "notify": notify}
     query = "move"
     if batch.fanout:
         query = "write_fanout"

@@ -25,6 +25,7 @@ class HealthFacts(NamedTuple):
     archiver_us: int | None
     indexer_us: int | None
     stranded: int  # streams with callbacks that no forwarder holds any more
+    stranded_groups: int  # pattern groups, likewise
     stranded_us: int | None
     unarchived_us: int | None  # when the oldest segment that is to be archived was sealed
     unarchivable: int  # segments whose last attempt failed ...

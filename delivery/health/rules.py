@@ -44,8 +44,13 @@ def _forwarders(facts: HealthFacts) -> Component:
         reason = "No forwarder is alive: events are not matched for callbacks."
         last_seen = LastSeen(facts.forwarder_us, limits.HEALTH_SILENT_S_MAX)
         return _silent("forwarders", facts, last_seen, reason)
-    if facts.stranded:
+    if facts.stranded or facts.stranded_groups:
         reason = f"{facts.stranded:,} streams with callbacks are held by no forwarder."
+        if facts.stranded_groups:
+            reason = (
+                f"{facts.stranded:,} streams with callbacks and {facts.stranded_groups:,} pattern"
+                " groups are held by no forwarder."
+            )
         return Component("forwarders", "degraded", reason, facts.stranded_us)
     return Component("forwarders", "ok")
 

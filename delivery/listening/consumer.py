@@ -26,9 +26,11 @@ from eventhub.base.errors import (
 from eventhub.base.logs import get_logger
 from eventhub.http.messages import Message, Receive, Scope, Send, problem_response
 from eventhub.http.origins import Origins
+from eventhub.http.query import parse_query
 
 log = get_logger(__name__)
 
+_PARAMETERS = frozenset(("access_token",))
 _CLOSE = {401: 4401, 403: 4403}  # by the status of the refusal
 CLOSE_FAILED = 1011
 _ACK = b'"ack"'
@@ -167,9 +169,11 @@ class WebSocketRoute:
 
     async def _authorise(self, scope: Scope) -> tuple[str, Principal]:
         """Return the credential of the request and its principal."""
-        credential = credential_of(scope.get("query_string", b""), scope["headers"])
+        query_string = scope.get("query_string", b"")
+        credential = credential_of(query_string, scope["headers"])
         principal = await self._authorizer.authenticate(credential)
         principal.identify()
+        parse_query(query_string, _PARAMETERS)
         return credential, principal
 
 

@@ -14,18 +14,17 @@ from delivery.listening.request import (
     parse_selection,
 )
 from eventhub.base import errors, limits
-from eventhub.event.inbound import parse_mask, refuse_json
+from eventhub.event.inbound import NO_NUL, parse_mask, refuse_json
 from eventhub.eventlog.read import Start
 from eventhub.eventlog.start_positions import parse_start, parse_time
 from eventhub.eventlog.stored import Cursor
 from registrations.filter_source import FILTER_FIELDS
 
 ListenerName = Annotated[str, Meta(min_length=1, max_length=64)]
-# without NUL, which PostgreSQL refuses; whether the stream exists is checked later
-StreamName = Annotated[
-    str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=r"^[^\0]*$")
-]
-SessionName = Annotated[str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX)]
+# whether a stream or a session of this name exists is checked later
+ResourceName = Annotated[str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=NO_NUL)]
+StreamName = ResourceName
+SessionName = ResourceName
 Sequences = Annotated[
     list[Annotated[int, Meta(ge=0, le=2**63 - 1)]], Meta(max_length=limits.SESSION_WINDOW_MAX)
 ]

@@ -1,6 +1,5 @@
 """Parses the URL and headers of a request to the events route. Plain module."""
 
-from collections.abc import Set
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -29,12 +28,6 @@ CLOUDEVENTS = b"application/cloudevents-batch+json"
 MEDIA_TYPES = (JSON, LINES, PROTOBUF, SSE, CLOUDEVENTS)
 _TRANSPORTS = {JSON: "poll", CLOUDEVENTS: "poll", LINES: "lines", PROTOBUF: "lines", SSE: "sse"}
 _ANY = (b"*/*", b"application/*", b"")
-_NAMES = frozenset(
-    (
-        *("from", "mask", "channels", *FILTER_FIELDS, "registrations", "signature", "state"),
-        *("timeout", "limit", "order", "access_token"),
-    )
-)
 _STATES: tuple[SnapshotMode, ...] = ("gap", "always", "never")
 
 
@@ -46,33 +39,6 @@ class EventsRequest(NamedTuple):
     timeout_s: float = 0.0
     limit: int | None = None
     backward: bool = False
-
-
-def parse_query(query_string: bytes, known: Set[str] = _NAMES) -> dict[str, str]:
-    """Parse the parameters by name; only known ones are accepted. Raises UnknownField,
-    InvalidField, InvalidUtf8.
-    """
-    try:
-        pairs = parse_qsl(
-            query_string.decode("ascii"),
-            keep_blank_values=True,
-            errors="strict",
-            max_num_fields=limits.QUERY_FIELDS_MAX,
-        )
-    except UnicodeError:
-        raise errors.InvalidUtf8("The query is not valid UTF-8.", field="query") from None
-    except ValueError:
-        raise errors.InvalidField("The query has too many parameters.", field="query") from None
-    query: dict[str, str] = {}
-    for name, value in pairs:
-        if name not in known:
-            raise errors.UnknownField(field=name[: limits.NAME_CHARS_MAX])
-        if name in query:
-            raise errors.InvalidField(f"`{name}` is given twice.", field=name)
-        if "\0" in value:
-            raise errors.InvalidField("A parameter must not contain NUL.", field=name)
-        query[name] = value
-    return query
 
 
 def credential_of(query_string: bytes, headers: Headers) -> str:

@@ -69,8 +69,7 @@ class ListenHandler:
         principal = await call.authenticate(credential)
         principal.require_listen(stream)
         await call.find_stream(principal, stream)
-        parameters = query.parse_query(scope["query_string"])
-        request = query.parse_request(stream, parameters, scope["headers"])
+        request = query.parse_request(stream, call.query(), scope["headers"])
         with await self._monitor.admit(principal):
             if request.backward:
                 page = await read_backward(services, principal, request, call.incoming.peer)

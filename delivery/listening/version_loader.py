@@ -15,10 +15,8 @@ from eventhub.postgresql.connections import Connection, reading
 from registrations.catalog import (
     SessionOwner,
     StoredVersion,
-    parents_of,
+    matching_of,
     registrations_of_owners,
-    strategy_of,
-    suspensions_of,
     versions_of_registrations,
 )
 from registrations.feed import Feed, Listener
@@ -95,9 +93,7 @@ async def _of_stream(
     every = sorted(set().union(*ids.values()))
     written = await versions_of_registrations(connection, every, stream_id, after)
     groups = {one.group for one in written if one.group is not None}
-    suspensions = await suspensions_of(connection, groups, stream_id, after)
-    parents = await parents_of(connection, groups)
-    strategy = await strategy_of(connection, stream_id)
+    suspensions, parents, strategy = await matching_of(connection, groups, stream_id, after)
     by_registration: dict[int, list[StoredVersion]] = {}
     for version in written:
         by_registration.setdefault(version.registration, []).append(version)

@@ -45,26 +45,27 @@ class PresenceWatch:
         self._clock = clock or SystemClock()
         self._check_at_s = float("-inf")
 
-    async def check(self, connection: Connection, watched_s: float) -> bool:
-        """Announce changes, if it is time, on a connection in autocommit mode; return True if there
-        may be more. `watched_s`: the seconds in which clients could have connected. Raises what
-        psycopg and the log raise.
+    async def check(self, connection: Connection, watched_s: float) -> float:
+        """Announce changes, if it is time, on a connection in autocommit mode; return the seconds
+        until the next time, 0 if there may be more. `watched_s`: the seconds in which clients could
+        have connected. Raises what psycopg and the log raise.
         """
-        if self._clock.monotonic_s() < self._check_at_s:
-            return False
-        if await announce_presence(connection, watched_s=watched_s):
-            return True
+        left_s = self._check_at_s - self._clock.monotonic_s()
+        if left_s > 0:
+            return left_s
+        is_needed = bool(await fetch_value(connection, SQL["needed"]))
+        if is_needed and await announce_presence(connection, watched_s=watched_s):
+            return 0.0
+        if not is_needed:
+            metrics.PRESENT_CLIENTS.set(0)
         self._check_at_s = self._clock.monotonic_s() + limits.PRESENCE_CHECK_INTERVAL_S
-        return False
+        return limits.PRESENCE_CHECK_INTERVAL_S if is_needed else limits.WATCH_REST_S
 
 
 async def announce_presence(connection: Connection, *, watched_s: float) -> bool:
     """Announce clients that left, then those that joined, up to a bound of each; return True if
     there may be more.
     """
-    if not await fetch_value(connection, SQL["needed"]):
-        metrics.PRESENT_CLIENTS.set(0)
-        return False
     values = {
         "stream": PRESENCE,
         "lost_s": limits.SOCKETS_LOST_S,

@@ -9,11 +9,12 @@ import orjson
 from msgspec import Meta, Struct
 
 from delivery.sessions.acknowledging import Acknowledgement
+from delivery.sessions.attachments import session_in_path
 from delivery.sessions.delivery import SessionDelivery
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Forbidden, MissingField, UnsupportedMediaType
-from eventhub.event.inbound import JSON, refuse_json
+from eventhub.event.inbound import JSON, NO_NUL, refuse_json
 from eventhub.eventlog.stored import CursorJson
 from eventhub.http.call import Call
 from eventhub.http.messages import Response, read_body, read_head, utf8_path
@@ -28,9 +29,7 @@ class StreamAcknowledgementIn(Struct, forbid_unknown_fields=True):
     be delivered again at once.
     """
 
-    stream: Annotated[
-        str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=r"^[^\0]*$")
-    ]
+    stream: Annotated[str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=NO_NUL)]
     sequence: _Sequence | None = None
     sequences: _Sequences | None = None
     nak: _Sequences | None = None
@@ -84,13 +83,13 @@ class AcknowledgeHandler:
         )
         given = _parse(body)
         _require_listen(principal, given)
-        name = await self._delivery.name_in_path(principal, utf8_path(call.parameters[0]))
-        acknowledged = await self._delivery.acknowledge(principal.client_id, name, given)
+        session = session_in_path(utf8_path(call.parameters[0]))
+        acknowledged = await self._delivery.acknowledge(principal.client_id, session, given)
         streams: list[StreamPositionJson] = [
             {"stream": stream, "cursor": cursor.json()}
             for stream, cursor in acknowledged.cursors.items()
         ]
-        answer: AcknowledgedJson = {"session": name, "streams": streams}
+        answer: AcknowledgedJson = {"session": acknowledged.name, "streams": streams}
         return Response(200, orjson.dumps(answer), [])
 
 

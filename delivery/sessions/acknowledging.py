@@ -43,6 +43,7 @@ class AcknowledgedSession(NamedTuple):
     """A session after an acknowledgement, and its cursors in the streams that it names."""
 
     id: int
+    name: str
     cursors: dict[str, Cursor]
     changed: bool  # whether the connection that serves it has to be notified
 
@@ -54,30 +55,34 @@ class _PositionAndHead(NamedTuple):
 
 
 async def acknowledge(
-    connection: Connection, client_id: int, name: str, given: Sequence[Acknowledgement]
+    connection: Connection, client_id: int, text: str, given: Sequence[Acknowledgement]
 ) -> AcknowledgedSession:
-    """Acknowledge events of a client's session, all or none; the transaction commits before it
-    returns. Tell the process that serves the session (`ACKNOWLEDGED` of delivery.py) if something
-    `changed`. The acknowledgements of a best-effort session have no effect, nor has that of a
-    member of a group that shares on events that it has not claimed.
+    """Acknowledge events of a client's session, by its name or its id, all or none; the transaction
+    commits before it returns. Tell the process that serves the session (`ACKNOWLEDGED` of
+    delivery.py) if something `changed`. The acknowledgements of a best-effort session have no
+    effect, nor has that of a member of a group that shares on events that it has not claimed.
 
     Raises UnknownSession, WrongSessionKind; with the place in the request StreamOfNoRegistration,
     SequenceAhead, SequencesRequired and AcknowledgementsFull.
     """
     async with connection.transaction():
-        found = await claims.find_pulled(connection, client_id, name)
+        found = await claims.find_pulled(connection, client_id, text)
+        settings = required(None if found is None else found.settings)
         if found is not None and found.queue_id is not None:
-            holder = claims.Holder(found.queue_id, required(found.settings, name).id)
-            return await _acknowledge_claims(connection, holder, given)
-        values = {"client_id": client_id, "name": name}
-        settings = required(await fetch_one(connection, SessionSettings, SQL["lock"], values), name)
-        return await _acknowledge(connection, settings, given)
+            return await _acknowledge_claims(connection, settings, found.queue_id, given)
+        values = {"session_id": settings.id}
+        locked = required(await fetch_one(connection, SessionSettings, SQL["lock"], values))
+        return await _acknowledge(connection, locked, given)
 
 
 async def _acknowledge_claims(
-    connection: Connection, holder: claims.Holder, given: Sequence[Acknowledgement]
+    connection: Connection,
+    settings: SessionSettings,
+    queue_id: int,
+    given: Sequence[Acknowledgement],
 ) -> AcknowledgedSession:
     """Acknowledge what a member has claimed for itself of the events of its group."""
+    holder = claims.Holder(queue_id, settings.id)
     await claims.lock(connection, holder)
     before = await _positions(connection, holder.session_id, given)
     ids = {name: one.position.stream_id for name, one in before.items()}
@@ -88,7 +93,7 @@ async def _acknowledge_claims(
         [claims.ExtendedClaims(ids[one.stream], one.again, 0.0) for one in given if one.again],
     )
     cursors = await _cursors(connection, holder.session_id, given)
-    return AcknowledgedSession(holder.holder_id, cursors, changed=any(changed))
+    return AcknowledgedSession(settings.id, settings.name, cursors, changed=any(changed))
 
 
 async def _acknowledge(
@@ -110,7 +115,7 @@ async def _acknowledge(
     again = [one for one in given if one.again]
     if not (changed or again) or not settings.reliable:
         cursors = {stream: one.position.cursor for stream, one in before.items()}
-        return AcknowledgedSession(settings.id, cursors, changed=False)
+        return AcknowledgedSession(settings.id, settings.name, cursors, changed=False)
     if changed:
         await _store(connection, settings.id, changed)
     claimed = [one.stream_id for one in changed if before[one.stream].is_claimed]
@@ -119,7 +124,7 @@ async def _acknowledge(
     if again:
         await _redeliver(connection, settings.id, before, again)
     cursors = await _cursors(connection, settings.id, given)
-    return AcknowledgedSession(settings.id, cursors, changed=True)
+    return AcknowledgedSession(settings.id, settings.name, cursors, changed=True)
 
 
 async def _redeliver(

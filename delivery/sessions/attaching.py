@@ -98,7 +98,7 @@ class SessionAttacher:
                 found = await find_sessions(connection, [request.key for request in requests])
                 for request in requests:
                     try:
-                        settings = required_consumer(found.get(request.key), request.name)
+                        settings = required_consumer(found.get(request.key))
                     except EventHubError as error:
                         results[request] = error
                         continue
@@ -132,11 +132,11 @@ def _this_process() -> str:
     return f"{socket.gethostname()} {os.getpid()}"
 
 
-def required_consumer(settings: SessionSettings | None, name: str) -> SessionSettings:
+def required_consumer(settings: SessionSettings | None) -> SessionSettings:
     """Return the settings. Raises UnknownSession, WrongSessionKind or SessionDisconnected unless
     events may be delivered to the session.
     """
-    settings = required(settings, name)
+    settings = required(settings)
     if settings.disconnected:
         raise SessionDisconnected(field="session")
     return settings

@@ -18,7 +18,7 @@ from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import fetch_all, fetch_value
+from eventhub.postgresql.rows import cursor_of, fetch_all, fetch_value
 
 SQL = queries.load("delivery/sql/sessions.sql")
 
@@ -113,14 +113,14 @@ class _Known(NamedTuple):
     acknowledgements: int
 
 
-async def name_in_path(connection: Connection, client_id: int, text: str) -> str:
-    """Return the name of a client's session, which a path names by its name or its id. Raises
-    UnknownSession, InvalidName, FieldTooLong.
-    """
-    id = id_in_path(text)
-    if id is None:
-        return valid_name(text, field="session")
-    values = {"client_id": client_id, "session_id": id}
+def session_in_path(text: str) -> str:
+    """Return the name or the id of a session in a path. Raises InvalidName, FieldTooLong."""
+    return text if id_in_path(text) is not None else valid_name(text, field="session")
+
+
+async def name_of(connection: Connection, client_id: int, session_id: int) -> str:
+    """Return the name of a client's session. Raises UnknownSession."""
+    values = {"client_id": client_id, "session_id": session_id}
     name: str | None = await fetch_value(connection, SQL["name"], values)
     if name is None:
         raise UnknownSession(field="session")
@@ -136,13 +136,13 @@ async def find_sessions(
     return {(row.client_id, row.settings.name): row.settings for row in rows}
 
 
-def required(settings: SessionSettings | None, name: str) -> SessionSettings:
+def required(settings: SessionSettings | None) -> SessionSettings:
     """Raise UnknownSession, or WrongSessionKind for one that is no consumer."""
     if settings is None:
         raise UnknownSession(field="session")
     if settings.kind != CONSUMER:
         raise WrongSessionKind(
-            f"Events are delivered to sessions of kind {CONSUMER}; {name} is of kind"
+            f"Events are delivered to sessions of kind {CONSUMER}; {settings.name} is of kind"
             f" {settings.kind}.",
             field="session",
             kind=CONSUMER,
@@ -155,18 +155,20 @@ async def attach(
 ) -> dict[int, Attached]:
     """Attach a connection to each session; return their positions, without sessions that were
     deleted meanwhile. Claims of pulls end: the connection delivers what is not acknowledged.
+
+    One round trip and one transaction, whose statements see what was committed before each.
     """
-    values = {
-        "sessions": [*attachments],
-        "attachments": [*attachments.values()],
-        "process": process,
-    }
-    async with connection.transaction():
-        known = await fetch_all(connection, _Known, SQL["attach"], values)
-        await connection.execute(SQL["end_claims"], {"sessions": [one.id for one in known]})
-    found = {one.id: Attached(one.acknowledgements, []) for one in known}
-    for row in await fetch_all(connection, _OfSession, SQL["positions"], _positions(found)):
-        found[row.session_id].positions.append(row.position)
+    ids, new = [*attachments], [*attachments.values()]
+    values = {"sessions": ids, "attachments": new, "process": process}
+    async with connection.pipeline():
+        known = await cursor_of(connection, _Known).execute(SQL["attach"], values)
+        await connection.execute(SQL["end_claims"], {"sessions": ids})
+        stored = cursor_of(connection, _OfSession)
+        await stored.execute(SQL["positions"], _positions(ids))
+    found = {one.id: Attached(one.acknowledgements, []) for one in await known.fetchall()}
+    for row in await stored.fetchall():
+        if row.session_id in found:
+            found[row.session_id].positions.append(row.position)
     return found
 
 

@@ -15,6 +15,7 @@ import orjson
 
 from delivery.sessions.attachments import SessionPosition, SessionSettings
 from delivery.sessions.errors import SessionDisconnected, SessionReplaced
+from eventhub.access.names import id_in_path
 from eventhub.access.sessions import UnknownSession
 from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
@@ -148,9 +149,9 @@ class _ClaimPlace(NamedTuple):
     claimed: bool
 
 
-async def find_pulled(connection: Connection, client_id: int, name: str) -> PulledSettings | None:
-    """Return a client's session by name; None if it has none."""
-    values = {"client_id": client_id, "name": name}
+async def find_pulled(connection: Connection, client_id: int, text: str) -> PulledSettings | None:
+    """Return a client's session by its name or its id; None if it has none."""
+    values = {"client_id": client_id, "session_id": id_in_path(text), "name": text}
     return await fetch_one(connection, PulledSettings, SQL["find"], values)
 
 

@@ -24,14 +24,16 @@ from delivery.sessions.attachments import (
     check,
     detach,
     hold,
-    name_in_path,
+    name_of,
     positions,
     save,
+    session_in_path,
     take_redeliveries,
 )
 from delivery.sessions.connected import ConnectedSession
 from delivery.sessions.connected_sessions import ConnectedSessions
 from delivery.sessions.matchers import SharedMatchers
+from eventhub.access.names import id_in_path
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
@@ -64,11 +66,14 @@ class SessionDelivery:
         services.log.tail.listeners[ACKNOWLEDGED] = self._note_acknowledged
 
     async def name_in_path(self, principal: Principal, text: str) -> str:
-        """Return the name of the client's session, which a path names by its name or its id. Raises
-        UnknownSession, InvalidName, FieldTooLong, DatabaseUnavailable.
+        """Return the name of the client's session, which a path names by its name or its id: then
+        it is looked up. Raises UnknownSession, InvalidName, FieldTooLong, DatabaseUnavailable.
         """
+        id = id_in_path(session_in_path(text))
+        if id is None:
+            return text
         async with reading(self._pool) as connection:
-            return await name_in_path(connection, principal.client_id, text)
+            return await name_of(connection, principal.client_id, id)
 
     async def connect(
         self, principal: Principal, name: str, waker: Waker, transport: str
@@ -92,13 +97,14 @@ class SessionDelivery:
         return {session.settings.id for session, done in zip(sessions, saved, strict=True) if done}
 
     async def acknowledge(
-        self, client_id: int, name: str, given: Sequence[Acknowledgement]
+        self, client_id: int, text: str, given: Sequence[Acknowledgement]
     ) -> AcknowledgedSession:
-        """Acknowledge events of a client's session; the connection that serves it, in any process,
-        is notified. Raises what `acknowledge` of acknowledging.py raises, and DatabaseUnavailable.
+        """Acknowledge events of a client's session, by its name or its id; the connection that
+        serves it, in any process, is notified. Raises what `acknowledge` of acknowledging.py
+        raises, and DatabaseUnavailable.
         """
         async with reading(self._pool) as connection:
-            found = await acknowledge(connection, client_id, name, given)
+            found = await acknowledge(connection, client_id, text, given)
         if found.changed:
             self._services.log.tail.announce(ACKNOWLEDGED, found.id)
         return found

@@ -2,7 +2,7 @@
 server-sent events. Plain module.
 """
 
-from delivery.listening.query import SSE, accepted, credential_of, parse_query
+from delivery.listening.query import SSE, accepted, credential_of
 from delivery.listening.reader_monitor import ReaderMonitor
 from delivery.listening.responses import SSE_HEADERS
 from delivery.listening.services import ListenerServices
@@ -10,8 +10,6 @@ from delivery.sessions.event_reader import SessionEventReader
 from delivery.sessions.socket_sessions import SessionServices
 from eventhub.http.call import Call
 from eventhub.http.messages import Peer, StreamingResponse, utf8_path
-
-_PARAMETERS = frozenset(("access_token",))
 
 
 class SessionEventsHandler:
@@ -33,7 +31,6 @@ class SessionEventsHandler:
         principal = await call.authenticate(credential)
         if principal.session is not None:
             principal.session.require("listen")
-        parse_query(scope["query_string"], _PARAMETERS)
         accepted(scope["headers"], (SSE,))
         name = await self._sessions.delivery.name_in_path(principal, utf8_path(call.parameters[0]))
         peer = call.incoming.peer

@@ -57,10 +57,12 @@ class SharedMatcher:
         A change once begun is completed, for the other readers, if its reader is cancelled.
         """
         if self.changes or not self.matcher.is_current(after):
-            task = asyncio.create_task(self._apply(after))
-            self._tasks.add(task)
-            task.add_done_callback(self._end)
-            await asyncio.shield(task)
+            await asyncio.shield(self._begin(after))
+
+    def load_ahead(self, after: int) -> None:
+        """Begin to load the registrations for events after a sequence, which `apply` completes."""
+        if not self.changes and not self.matcher.is_current(after):
+            self._begin(after)
 
     async def settled(self) -> None:
         """Wait while the matcher is being changed."""
@@ -71,6 +73,12 @@ class SharedMatcher:
         """Apply changes also for events after the positions of the other readers."""
         async with self._loading:
             await self.matcher.apply(min([after, *(position() for position in self.readers)]))
+
+    def _begin(self, after: int) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._apply(after))
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+        return task
 
     def _end(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -109,6 +117,11 @@ class SessionMatcher:
         """Return what takes the place of the reader's follower. `queue`: the session's."""
         self.follower = RoutedFollower(follower, self.route, lambda: queue.needs_all)
         return self.follower
+
+    def load_ahead(self, after: int) -> None:
+        """Begin to load the registrations for events after a sequence, which are read meanwhile."""
+        for one in self._shared:
+            one.load_ahead(after)
 
     async def catch_up(self, after: int) -> None:
         """Apply every change up to now, for events after a sequence. Raises DatabaseUnavailable."""

@@ -7,11 +7,9 @@ from msgspec import Meta, Struct
 
 from eventhub.base import limits
 from eventhub.base.errors import MissingField
-from eventhub.event.inbound import refuse_json
+from eventhub.event.inbound import NO_NUL, refuse_json
 
-_StreamName = Annotated[
-    str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=r"^[^\0]*$")
-]
+_StreamName = Annotated[str, Meta(min_length=1, max_length=limits.NAME_CHARS_MAX, pattern=NO_NUL)]
 _Sequence = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Sequences = Annotated[list[_Sequence], Meta(max_length=limits.SESSION_WINDOW_MAX)]
 

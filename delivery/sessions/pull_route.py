@@ -20,6 +20,7 @@ from delivery.listening.frames import (
 from delivery.listening.query import JSON, LINES, PROTOBUF, accepted
 from delivery.listening.reader_monitor import ReaderMonitor
 from delivery.listening.single_reader import SingleReader
+from delivery.sessions.attachments import session_in_path
 from delivery.sessions.claims import ChangedClaims
 from delivery.sessions.pull_changes import store_changes
 from delivery.sessions.pull_request import PullIn, parse_pull
@@ -89,17 +90,17 @@ class PullHandler:
             raise UnsupportedMediaType("A pull is sent as application/json.")
         body = await read_body(call.incoming, head.content_length)
         request = parse_pull(body)
-        name = await self._sources.delivery.name_in_path(principal, utf8_path(call.parameters[0]))
+        session = session_in_path(utf8_path(call.parameters[0]))
         peer = call.incoming.peer
         with await self._monitor.admit(principal):
-            async with self._sources.pulling(principal, name, request) as pulling:
+            async with self._sources.pulling(principal, session, request) as pulling:
                 metrics.PULLS.inc()
                 changed = await self._store(pulling, request)
                 events: list[PulledEvent] = []
                 if request.events_max:
                     with self._reading(head.credential, principal, peer) as reader:
                         events = await _pulled(pulling, request, reader, peer)
-                return self._answer(name, pulling, (events, changed), media_type)
+                return self._answer(pulling, (events, changed), media_type)
 
     async def _store(self, pulling: Pulling, request: PullIn) -> ChangedClaims:
         """Acknowledge and extend what the request says."""
@@ -127,7 +128,6 @@ class PullHandler:
 
     def _answer(
         self,
-        name: str,
         pulling: Pulling,
         found: tuple[list[PulledEvent], ChangedClaims],
         media: bytes,
@@ -140,9 +140,9 @@ class PullHandler:
         messages, source.messages = source.messages, []
         rest = {**changed._asdict(), "messages": [*messages, *source.refused.values()]}
         if media != JSON:
-            last = form.message({"op": "end", "session": name, **rest})
+            last = form.message({"op": "end", "session": pulling.name, **rest})
             return Response(200, b"".join([*items, last]), [], media)
-        start = b'{"session":%b,"events":[%b],' % (orjson.dumps(name), b",".join(items))
+        start = b'{"session":%b,"events":[%b],' % (orjson.dumps(pulling.name), b",".join(items))
         return Response(200, start + orjson.dumps(rest)[1:], [])
 
 

@@ -44,6 +44,7 @@ class Pulling(NamedTuple):
 
     source: PullSource
     holder: Holder
+    name: str
     streams: StreamIds = NO_STREAMS  # that the request names
 
 
@@ -58,15 +59,15 @@ class PullSources:
 
     @asynccontextmanager
     async def pulling(
-        self, principal: Principal, name: str, request: PullIn
+        self, principal: Principal, session: str, request: PullIn
     ) -> AsyncIterator[Pulling]:
-        """Have pulls serve the client's session of that name, and use its source in the block. A
-        connection that served the session ends it.
+        """Have pulls serve the client's session of that name or id, and use its source in the
+        block. A connection that served the session ends it.
 
         Raises UnknownSession, WrongSessionKind, SessionDisconnected, SessionNotReliable,
         StreamOfNoRegistration, Overloaded, LimitReached, DatabaseUnavailable.
         """
-        pulling = await self._pulling(principal, name, request)
+        pulling = await self._pulling(principal, session, request)
         pulling.source.users += 1
         try:
             yield pulling
@@ -108,13 +109,13 @@ class PullSources:
             source.users = 0
             await self._forget(source)
 
-    async def _pulling(self, principal: Principal, name: str, request: PullIn) -> Pulling:
+    async def _pulling(self, principal: Principal, session: str, request: PullIn) -> Pulling:
         """Attach pulls to a session, unless the request is refused, and return its source."""
         async with reading(self.services.pool) as connection:
-            found = await claims.find_pulled(connection, principal.client_id, name)
+            found = await claims.find_pulled(connection, principal.client_id, session)
             if found is None:
                 raise UnknownSession(field="session")
-            settings = required_consumer(found.settings, name)
+            settings = required_consumer(found.settings)
             if not settings.reliable:
                 raise SessionNotReliable(field="session")
             streams = await find_streams(connection, found.queue_id or settings.id, request)
@@ -152,7 +153,7 @@ class PullSources:
                 queue = PulledQueue(settings, attachment, found.share_by)
                 source = await PullSource.open(self.services, principal, queue)
                 self._sources[key] = source
-        return Pulling(source, holder)
+        return Pulling(source, holder, found.settings.name)
 
     def _is_current(self, source: PullSource, attachment: UUID) -> bool:
         is_group = source.settings.kind == GROUP  # which has no claims of connections

@@ -13,6 +13,7 @@ from eventhub.eventlog.read import ReadLimits
 from eventhub.eventlog.stored import StoredEvent
 
 _PAGE = ReadLimits()
+_FIRST_PAGE_EVENTS = limits.SESSION_FIRST_PAGE_EVENTS_MAX
 _PAGE_EVENTS = limits.LISTEN_PAGE_EVENTS_MAX  # a multiple of the size of blocks
 
 
@@ -70,6 +71,8 @@ class RoutedFollower(Follower):
         """Read the next events from the log, as Follower.catch_up."""
         self._route.read_ring()
         if not self.shares_blocks:
+            if self.cursor == self.position.cursor:
+                page = page._replace(events_max=min(page.events_max, _FIRST_PAGE_EVENTS))
             return await super().catch_up(page)
         found = self.blocks.after(self.cursor, _PAGE_EVENTS)
         if not found:

@@ -211,6 +211,8 @@ class SessionReader(StreamListener):
         self.state.filter = self.state.filter._replace(session=session.name)
         matchers = self._matchers.of(session.owners, info, lambda: self.cursor.sequence)
         self._matcher = await self._interest.enter_async_context(matchers)
+        if isinstance(self._request.start, Cursor):
+            self._matcher.load_ahead(self._request.start.sequence)
 
     async def _start(self, principal: Principal) -> None:
         try:

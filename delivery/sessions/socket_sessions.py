@@ -208,6 +208,8 @@ class SocketSessions:
 
     async def _join(self, session: ConnectedSession) -> SharedMember | None:
         """Return the member whose events a session gets if its group shares."""
+        if session.settings.session_group is None:
+            return None
         attachment = session.attachment
         found = await self._sources.joining(self._socket.principal, session.name, attachment)
         return None if found is None else SharedMember(self._sources, found, session)

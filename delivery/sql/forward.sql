@@ -1,4 +1,4 @@
--- Forwarding: leases, checkpoints together with the deliveries that they cover, and fan-outs written in batches.
+-- Forwarding: checkpoints together with the deliveries that they cover, and fan-outs written in batches.
 
 -- name: add_streams
 -- Inserts rows for streams with callbacks; an existing row keeps its position.
@@ -9,68 +9,6 @@ SELECT v.stream_id, v.segment, v.sequence
 
 -- name: known_streams
 SELECT stream_id FROM forwarding
-
--- name: acquire
--- Takes free streams up to this forwarder's share: all streams divided by all live forwarders, less those it has. Skips rows
--- that another forwarder is taking. A lease that expires later than possible, or a heartbeat in the future, is from before the
--- clock stepped back and does not count.
-WITH share AS (
-    SELECT ceil((SELECT count(*) FROM forwarding)::numeric
-                / (1 + (SELECT count(*) FROM forwarders
-                         WHERE NOT is_over(last_seen_at + make_interval(secs => %(lease_s)s), %(lease_s)s)
-                           AND id <> %(owner)s)))
-           AS streams
-), free AS (
-    SELECT stream_id FROM forwarding
-     WHERE is_over(expires_at, %(lease_s)s) AND stream_id <> ALL (%(held)s)
-     ORDER BY expires_at
-     LIMIT (SELECT greatest(least(streams - cardinality(%(held)s::bigint[]), %(streams_max)s), 0)::bigint FROM share)
-       FOR UPDATE SKIP LOCKED
-)
-UPDATE forwarding f
-   SET owner = %(owner)s, epoch = f.epoch + 1, expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
-  FROM free
- WHERE f.stream_id = free.stream_id
-RETURNING f.stream_id, f.epoch, f.segment::text, f.sequence, f.endpoint_id
-
--- name: renew
--- Renews every lease that is still held, and writes the heartbeat; returns the leases that are lost and renewed, and when the
--- first lease of another forwarder expires. Skips rows that a write has locked: the write renews its lease too.
-WITH requested AS (
-    SELECT stream_id, epoch FROM unnest(%(streams)s::bigint[], %(epochs)s::bigint[]) AS v (stream_id, epoch)
-), mine AS (
-    SELECT f.stream_id FROM forwarding f JOIN requested a ON a.stream_id = f.stream_id AND a.epoch = f.epoch
-       FOR NO KEY UPDATE OF f SKIP LOCKED
-), renewed AS (
-    UPDATE forwarding f
-       SET expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
-      FROM mine
-     WHERE f.stream_id = mine.stream_id
-    RETURNING f.stream_id
-), heartbeat AS (
-    INSERT INTO forwarders (id) VALUES (%(owner)s)
-        ON CONFLICT (id) DO UPDATE SET last_seen_at = clock_timestamp()
-    RETURNING id
-)
-SELECT COALESCE((SELECT array_agg(a.stream_id) FROM requested a
-                  WHERE NOT EXISTS (SELECT FROM forwarding f WHERE f.stream_id = a.stream_id AND f.epoch = a.epoch)),
-                '{}') AS lost_ids,
-       COALESCE((SELECT array_agg(stream_id) FROM renewed), '{}') AS renewed_ids,
-       (SELECT count(*) FROM forwarding) AS streams,
-       (SELECT count(*) FROM forwarders
-         WHERE NOT is_over(last_seen_at + make_interval(secs => %(lease_s)s), %(lease_s)s) AND id <> %(owner)s) + 1 AS forwarders,
-       (SELECT CASE WHEN bool_or(is_over(f.expires_at, %(lease_s)s)) THEN 0
-                    ELSE extract(epoch FROM min(f.expires_at) - clock_timestamp()) END::float8
-          FROM forwarding f
-         WHERE NOT EXISTS (SELECT FROM requested a WHERE a.stream_id = f.stream_id AND a.epoch = f.epoch)) AS free_s
-
--- name: release
-UPDATE forwarding f SET expires_at = clock_timestamp()
-  FROM unnest(%(streams)s::bigint[], %(epochs)s::bigint[]) AS v (stream_id, epoch)
- WHERE f.stream_id = v.stream_id AND f.epoch = v.epoch
-
--- name: leave
-DELETE FROM forwarders WHERE id = %(owner)s OR is_over(last_seen_at + interval '1 hour', 3600)
 
 -- name: position
 -- The position of a stream, under a lease.
@@ -88,11 +26,14 @@ UPDATE forwarding
 -- Moves the checkpoint and inserts the deliveries that it covers; writes nothing unless the lease is held and the position is
 -- as expected. The row is locked first and moved last, so that the lease runs from the end of the statement. `flat` holds the
 -- registrations of the first delivery, of the second, and so on, at `begins` to `ends`. Missing `version_ids` and `lanes` are
--- null. Lanes are marked (delivery/lane_marks.py).
+-- null. Lanes are marked (delivery/lane_marks.py). The commit does not wait for the disk: a crash of the database loses the
+-- checkpoint together with the deliveries, and a claim, which precedes each request, waits for its own commit and all before.
+-- `notify`: as the statement of that name in workers.sql does. NOTIFY serialises commits, which here take no time.
 WITH held AS MATERIALIZED (
     SELECT stream_id FROM forwarding
      WHERE stream_id = %(stream_id)s AND epoch = %(epoch)s
        AND segment = %(from_segment)s AND sequence = %(from_sequence)s AND endpoint_id = %(from_endpoint_id)s
+       AND set_config('synchronous_commit', 'off', true) = 'off'
        FOR NO KEY UPDATE
 ), written AS (
     INSERT INTO deliveries (partition_id, endpoint_id, segment_id, sequence, stream_id, zone_id, ordered, lane, registrations,
@@ -114,6 +55,7 @@ UPDATE forwarding f
        expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
   FROM held, (SELECT count(*) AS rows FROM written) AS done
  WHERE f.stream_id = held.stream_id AND done.rows > 0
+RETURNING CASE WHEN %(notify)s THEN pg_notify('eventhub_deliveries', floor(random() * 1000000)::int::text) END
 
 -- name: write_gap
 -- Moves the checkpoint past removed events. Every endpoint with a registration that was in force for some of them, and whose

@@ -1,12 +1,17 @@
 -- The events that deliveries still need, and the deliveries that outlive their events.
 
 -- name: needed
--- The lowest sequence of each stream that is not forwarded yet, whose fan-out is not fully written, or that a reliable session
--- has not acknowledged. A session counts while it has registrations of the stream, and for 7 days after it was connected or
+-- The lowest sequence of each stream that is not forwarded yet, whose fan-out is not fully written, that a pattern group would
+-- read after a restart, or that a reliable session has not acknowledged. A session counts while it has registrations of the stream, and for 7 days after it was connected or
 -- acknowledged something: an abandoned one must not fill the disk.
 SELECT stream_id, min(sequence) AS sequence
   FROM (SELECT stream_id, sequence + 1 AS sequence FROM forwarding
         UNION ALL SELECT stream_id, sequence FROM fanouts
+        UNION ALL
+        SELECT c.stream_id, c.sequence + 1
+          FROM pattern_leases l
+          LEFT JOIN pattern_states s USING (group_id)
+         CROSS JOIN LATERAL unnest(COALESCE(s.streams, l.streams), COALESCE(s.sequences, l.sequences)) AS c (stream_id, sequence)
         UNION ALL
         SELECT c.stream_id, c.sequence + 1
           FROM session_cursors c

@@ -23,6 +23,9 @@ SELECT t.zone_id, t.client_id, t.kind, (
        WHEN 'timers' THEN
             (SELECT COALESCE(sum(n.timers), 0) FROM timer_counts n
               WHERE n.zone_id = t.zone_id AND t.client_id IN (0, n.client_id))
+       WHEN 'patterns' THEN
+            (SELECT COALESCE(sum(g.patterns), 0) FROM pattern_groups g
+              WHERE g.zone_id = t.zone_id AND t.client_id IN (0, g.client_id) AND g.deleted_at IS NULL)
        WHEN 'backlog_events' THEN
             (SELECT COALESCE(sum(b.events), 0) FROM backlog_counts b
               WHERE b.zone_id = t.zone_id AND t.client_id IN (0, b.client_id))

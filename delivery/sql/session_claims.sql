@@ -3,7 +3,7 @@
 -- first, so that one transaction at a time changes its claims and positions. Times are those of the database.
 
 -- name: find
--- A session by name, as delivery/sql/sessions.sql has it, and the connection that serves it: `pulled`, if it is pulled and that was
+-- A session by id or name, as delivery/sql/sessions.sql has it, and the connection that serves it: `pulled`, if it is pulled and that was
 -- written in the last hour. `queue_id`: the session that has the position of its group, if that shares.
 SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,
        COALESCE(g.quality, s.quality) AS quality, COALESCE(g.delivery_order, s.delivery_order) AS delivery_order,
@@ -12,7 +12,8 @@ SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COAL
        q.id AS queue_id, COALESCE(g.share_by, '') AS share_by
   FROM sessions s LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
   LEFT JOIN sessions q ON q.group_id = g.id AND q.kind = 'group' AND q.deleted_at IS NULL
- WHERE s.client_id = %(client_id)s AND s.name = %(name)s AND s.deleted_at IS NULL
+ WHERE s.client_id = %(client_id)s AND (s.id = %(session_id)s::bigint OR s.name = %(name)s) AND s.kind <> 'group'
+   AND s.deleted_at IS NULL
 
 -- name: attach
 -- All pulls of a session, in any process, have one attachment, which replaces a connection that serves it.

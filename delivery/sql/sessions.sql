@@ -16,12 +16,12 @@ SELECT s.client_id, s.id, s.name, s.kind, s.group_id AS session_group,
   LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
 
 -- name: lock
--- The settings of one session, locked: no connection saves positions of the session or attaches to it until the end of the transaction.
+-- One session, locked: no connection saves positions of the session or attaches to it until the end of the transaction.
 SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,
        COALESCE(g.quality, s.quality) AS quality, COALESCE(g.delivery_order, s.delivery_order) AS delivery_order,
        COALESCE(g.order_options, s.order_options) AS order_options, COALESCE(g.window_events, s.window_events) AS window_events
   FROM sessions s LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
- WHERE s.client_id = %(client_id)s AND s.name = %(name)s AND s.deleted_at IS NULL
+ WHERE s.id = %(session_id)s AND s.deleted_at IS NULL
    FOR NO KEY UPDATE OF s
 
 -- name: attach

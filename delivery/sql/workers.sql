@@ -6,8 +6,8 @@
 SELECT set_config('synchronous_commit', 'off', false)
 
 -- name: heartbeat
--- Writes this worker's heartbeat; returns the time and the workers without one for too long. A heartbeat in the future is from
--- before the clock stepped back.
+-- Writes this worker's heartbeat; returns the time, the workers without one for too long, how many others there are, and how
+-- many of these are before this one in the order of ids. A heartbeat in the future is from before the clock stepped back.
 WITH written AS (
     INSERT INTO callback_workers (id, last_seen_at) VALUES (%(id)s, clock_timestamp())
         ON CONFLICT (id) DO UPDATE SET last_seen_at = excluded.last_seen_at
@@ -15,11 +15,14 @@ WITH written AS (
 )
 SELECT extract(epoch FROM (SELECT last_seen_at FROM written))::float8 AS at_s,
        ARRAY(SELECT id FROM callback_workers
-              WHERE id <> %(id)s AND is_over(last_seen_at + make_interval(secs => %(silent_s)s), %(silent_s)s)) AS silent
+              WHERE id <> %(id)s AND is_over(last_seen_at + make_interval(secs => %(silent_s)s), %(silent_s)s)) AS silent,
+       o.others, o.before
+  FROM (SELECT count(*) AS others, count(*) FILTER (WHERE id < %(id)s) AS before FROM callback_workers WHERE id <> %(id)s) AS o
 
 -- name: notify
--- Announces new deliveries. Never inside the transaction that writes them: NOTIFY would serialise its commit.
-SELECT pg_notify('eventhub_deliveries', '')
+-- Announces new deliveries, with a random number that chooses the worker that looks at once. Never inside the transaction that
+-- writes them if its commit waits for the disk: NOTIFY would serialise it.
+SELECT pg_notify('eventhub_deliveries', floor(random() * 1000000)::int::text)
 
 -- name: leave
 -- Unregisters workers; the last heartbeat of any of them is retained.

@@ -43,6 +43,7 @@ class ClientLimitsSerializer(Serializer):
     registrations = LimitSerializer()
     endpoints = LimitSerializer()
     timers = LimitSerializer()
+    patterns = LimitSerializer()
     backlog_events = LimitSerializer(help_text="Pending deliveries.")
     backlog_bytes = LimitSerializer(
         help_text="Bytes of pending deliveries, including their events."
@@ -76,6 +77,7 @@ class QuotasSerializer(Serializer):
     registrations = _quota(limits.REGISTRATIONS_PER_CLIENT_MAX * limits.CLIENTS_PER_ZONE_MAX)
     endpoints = _quota(limits.ENDPOINTS_PER_CLIENT_MAX * limits.CLIENTS_PER_ZONE_MAX)
     timers = _quota(limits.TIMERS_PER_CLIENT_MAX * limits.CLIENTS_PER_ZONE_MAX)
+    patterns = _quota(limits.PATTERNS_PER_CLIENT_MAX * limits.CLIENTS_PER_ZONE_MAX)
     sockets = _quota(limits.SOCKETS_QUOTA_MAX)
     backlog_events = _quota(limits.BACKLOG_EVENTS_MAX)
     backlog_bytes = _quota(limits.RETAIN_BYTES_MAX, least=limits.BACKLOG_BYTES_MIN)

@@ -68,7 +68,7 @@ def _hub_bound(kind: Kind) -> int | None:
     """Return the bound of the hub for one client in all processes; None: none. That of a backlog
     is lower on a small disk.
     """
-    if kind in ("registrations", "endpoints", "timers"):
+    if kind in ("registrations", "endpoints", "timers", "patterns"):
         return hub_bound(kind)
     env = read_env()
     bounds = bounds_of(BacklogSettings(env.backlog_events, env.backlog_bytes), None)

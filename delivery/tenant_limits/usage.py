@@ -29,7 +29,9 @@ SQL = queries.load("delivery/sql/quotas.sql")
 log = get_logger(__name__)
 
 # Rates change too often to be announced; of backlogs, what is dropped is announced.
-WATCHED: tuple[Kind, ...] = ("stored_bytes", "sockets", "registrations", "endpoints", "timers")
+WATCHED: tuple[Kind, ...] = (
+    *("stored_bytes", "sockets", "registrations", "endpoints", "timers", "patterns"),
+)
 
 
 class Bounded(NamedTuple):

@@ -17,6 +17,7 @@ Kind = Literal[
     "registrations",
     "endpoints",
     "timers",
+    "patterns",
     "backlog_events",
     "backlog_bytes",
 ]

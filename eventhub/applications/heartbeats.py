@@ -7,6 +7,7 @@ interruption. So a start of the hub, or an outage of the database, gives every a
 time-out. The processes that do not act watch too, and the next one to act goes on at once.
 """
 
+import asyncio
 from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
@@ -33,7 +34,7 @@ from eventhub.eventlog import append
 from eventhub.eventlog.append import append_proven
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.leadership import watch
-from eventhub.postgresql.rows import fetch_all
+from eventhub.postgresql.rows import fetch_all, fetch_value
 
 log = get_logger(__name__)
 _NAME = "eventhub heartbeats"
@@ -65,20 +66,24 @@ class HeartbeatWatch:
 
     async def run(self) -> None:
         """Watch over one session of the database until it fails."""
-        interval_s = limits.HEARTBEAT_CHECK_INTERVAL_S
-        await watch(self._url, _NAME, self._clock, self._check, interval_s=interval_s)
+        await watch(self._url, _NAME, self._clock, self._check, asyncio.Event())
 
-    async def _check(self, connection: Connection, watched_s: float) -> bool:
-        """Act on some missed heartbeats; return True if there may be more."""
+    async def _check(self, connection: Connection, watched_s: float) -> float:
+        """Act on some missed heartbeats; return the seconds until the next one may be missed."""
         now_s = self._clock.monotonic_s()
         try:
             count = await miss_due(connection, watched_s=watched_s)
         except psycopg.errors.LockNotAvailable:  # of a zone's stream; no interruption of the watch
-            return False
+            return limits.HEARTBEAT_CHECK_INTERVAL_S
         if now_s >= self._count_at_s:
             await self._count(connection)
             self._count_at_s = now_s + limits.APPLICATIONS_COUNT_INTERVAL_S
-        return count == limits.HEARTBEATS_MISSED_AT_ONCE
+        if count == limits.HEARTBEATS_MISSED_AT_ONCE:
+            return 0.0
+        next_s = await fetch_value(connection, SQL["next"])
+        if next_s is None:
+            return limits.WATCH_REST_S
+        return max(float(next_s), limits.HEARTBEAT_CHECK_INTERVAL_S)
 
     async def _count(self, connection: Connection) -> None:
         found = dict(await fetch_all(connection, _StateCount, SQL["count"]))

@@ -156,7 +156,7 @@ class InvalidName(BadRequest):
 
 
 class UnknownOperation(BadRequest):
-    """The message's `op` is unknown; use listen, stop, ack, ping or pong."""
+    """The message's `op` is unknown; docs/session-protocol.md lists the messages to the hub."""
 
 
 class ListenerExists(BadRequest):

@@ -462,7 +462,10 @@ APPLICATION_EVENTS_RETAINED = 100_000  # of a zone; the latest of each key alway
 APPLICATIONS_COUNT_INTERVAL_S = 60.0  # between counts for the metric, which read all rows
 HEARTBEAT_TIMEOUT_S_MIN = 5  # several checks, and a retry of the sender
 HEARTBEAT_TIMEOUT_S_MAX = 7 * 24 * 3600  # a weekly job
-HEARTBEAT_CHECK_INTERVAL_S = 1.0  # the delay of a missed heartbeat; one look-up in an index
+HEARTBEAT_CHECK_INTERVAL_S = 1.0  # between checks while one is overdue or nearly
+# between steps of a watch with nothing to do, and attempts to lead one; the shortest time-out of a
+# heartbeat, and below RETAIN_SESSION_IDLE_S_MAX
+WATCH_REST_S = 5.0
 HEARTBEATS_MISSED_AT_ONCE = 500  # in one transaction, which holds up reports of the zone
 
 # --- timers ---
@@ -475,7 +478,7 @@ TIMER_EVENT_BYTES_MAX = 64 * 1024  # stored: those that fire at once take 64 MiB
 TIMER_UPCOMING = 5  # times that are shown of a timer
 TIMER_MISSED_COUNTED_MAX = 1_000  # of a cron expression in an outage; some 20 ms
 TIMERS_FIRED_AT_ONCE = 1_000  # in one transaction; some 40 ms, as long as a batch of events
-TIMERS_LEAD_INTERVAL_S = 1.0  # in which another forwarder takes over
+TIMERS_LEAD_INTERVAL_S = 1.0  # in which another forwarder takes over, while there are timers
 TIMERS_CHECK_INTERVAL_S = 5.0  # while nothing is due; shorter than RETAIN_SESSION_IDLE_S_MAX
 TIMER_HELD_PAUSE_S = 0.02  # until a row is read again that is being changed
 TIMER_POSTPONED_S = 60.0  # while its stream accepts no events
@@ -486,7 +489,7 @@ TIMERS_COUNTED_MAX = 100_000  # of those that are due; some 20 ms
 MEMBER_HEARTBEAT_S = 5.0  # between heartbeats of a process of the hub, one row each
 MEMBER_LOST_S = 16.0  # without a heartbeat, of which three were due, a process is lost
 MEMBER_LEAVE_S_MAX = 1.0  # a process that ends waits this long for the database
-MEMBERS_CHECK_INTERVAL_S = 1.0  # the delay of an announcement; a few rows
+MEMBERS_CHECK_INTERVAL_S = 1.0  # between checks while a member is nearly lost; joins wake it
 PRESENCE_CHECK_INTERVAL_S = 2.0  # between comparisons of all counted sockets; some 20 ms of 10,000
 PRESENCE_GRACE_S = 30.0  # without a socket, in which a client may reconnect
 PRESENCES_AT_ONCE = 1_000  # clients in one transaction: 10,000 that connect at once cost ten
@@ -632,7 +635,8 @@ CALLBACK_EVENT_BYTES_CACHED_MAX = 32 * 1024 * 1024  # of events pending for many
 CALLBACK_EVENT_CACHED_BYTES = 450  # of it, that each takes in addition to its body
 CALLBACK_EVENT_CACHED_S_MAX = 30.0  # since its last use; longer than the first pause of a retry
 CALLBACK_NAMES_CACHED_MAX = 10_000  # segments' UUIDs with their streams' names; decrypted secrets
-CALLBACK_GATHER_S = 0.003  # slots freed within it are filled by one claim
+CALLBACK_GATHER_S = 0.003  # what comes within it is claimed together ...
+CALLBACK_GATHER_DELIVERIES_MIN = 8  # ... after a claim of so many, or if more is due than slots
 CALLBACK_STOP_S_MAX = 3.0  # a stopping worker waits this long for responses, then frees its claims
 # pauses before retries, after Standard Webhooks: 75 hours; then the delivery is dead-lettered
 CALLBACK_RETRY_SCHEDULE_S = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
@@ -642,10 +646,13 @@ CALLBACK_RETRY_TOTAL_S_MAX = 14 * 86_400  # all of them; a backlog is not retain
 CALLBACK_RETRY_JITTER = 0.5  # a pause is longer or shorter by up to this share of it
 CALLBACK_RETRY_AFTER_S_MAX = 3_600.0  # of a response's Retry-After
 CALLBACK_CANCEL_DELIVERIES_MAX = 1_000  # of a deleted endpoint in one statement
-CALLBACK_WAKE_INTERVAL_S = 0.05  # between two notifications of new deliveries, at least
+CALLBACK_WAKE_INTERVAL_S = 0.002  # between two notifications of new deliveries, at least
+# until workers that a notification does not choose look too: the chosen one takes some ms
+CALLBACK_RELIEF_S = 0.03
 # one unit of delivery work: then the next one starts, so that a worker's tools see its work
 CALLBACK_UNIT_DELIVERIES_MAX = 10_000
 CALLBACK_UNIT_S_MAX = 5.0  # the same; far below what a broker waits for an acknowledgement
+CALLBACK_UNIT_LINGER_S = 1.0  # after its last claim: what comes meanwhile needs no other unit
 CALLBACK_UNIT_START_S = 1.0  # from its message to its start; else the worker runs it without one
 CALLBACK_UNIT_RETRY_S_MAX = 2  # the longest pause before a failed unit is retried
 CALLBACK_UNIT_SEND_S_MAX = 0.5  # of Redis for such a message
@@ -860,6 +867,7 @@ ORDER_NAMES_MAX = 20_000  # ids, producers or types that an order remembers; the
 # --- listening ---
 TIME_CHARS_MAX = 40  # a start given as a time; RFC 3339 with a fraction takes 35
 LISTEN_FIRST_PAGE_EVENTS_MAX = 128  # a listener's first read: its first event comes soon
+SESSION_FIRST_PAGE_EVENTS_MAX = 32  # likewise of a session, which matches each before the first
 LISTEN_PAGE_EVENTS_MAX = 1_024  # one read of a listener that catches up; it holds two of them
 LISTEN_PAGE_BYTES_MAX = 512 * 1024  # of stored bytes; the same page
 # of pages that all listeners of a process hold; beyond it they read unsent events again
@@ -987,6 +995,28 @@ PATTERN_KEYS_MAX = 10_000
 PATTERN_BYTES_MAX = 8 * 1024 * 1024  # of one pattern's state in memory: 800 bytes for each key
 PATTERN_GROUP_BYTES_MAX = 128 * 1024 * 1024  # of all patterns of a group; a state is saved whole
 PATTERN_STEPS_MAX = 20_000  # of the search for one event and pattern: about 20 ms
+PATTERN_HOPS_MAX = 8  # outputs in a row that cause each other: more is a loop of patterns
+PATTERN_CAUSES_NAMED_MAX = 100  # cursors in an output's environment: 6 KB
+PATTERN_BOUND_NAMED_MAX = 200  # events that an output names: 20 KB of its attributes
+PATTERN_READ_EVENTS_MAX = 512  # of one stream at a time, which then waits for the others
+PATTERN_OUTPUTS_PER_WRITE = 1_000  # then they are written: some 40 ms and 1 MB of WAL
+PATTERN_OUTPUTS_PER_EVENT_MAX = 10_000  # of all patterns of a group; it has as many patterns
+PATTERN_WRITE_EVENTS_MAX = 4_000  # events without outputs between two writes
+PATTERN_SNAPSHOT_EVENTS_MAX = 200_000  # between two snapshots: a restart feeds them again
+PATTERN_SNAPSHOT_INTERVAL_S = 10.0  # at least; a restart feeds what came since
+PATTERN_SNAPSHOT_SHARE = 0.05  # of a runner's time for snapshots at most: a large one comes later
+PATTERN_LAG_INTERVAL_S = 1.0  # between two reports of the lag of groups
+
+# --- groups of patterns ---
+PATTERN_GROUPS_PER_CLIENT_MAX = 1_000  # each has a lease and a task in a forwarder
+PATTERN_GROUP_STREAMS_MAX = 16  # each is read by the group's task
+PATTERNS_PER_CLIENT_MAX = 100_000  # some 300 MB with their texts; a quota may be lower
+PATTERNS_PER_GROUP_MAX = 10_000  # compiled by each process that takes over the group: some 10 s
+PATTERNS_PER_REQUEST_MAX = 1_000  # parsed and stored in some 2 s
+END_PATTERN_GROUPS_MAX = 100  # of one client, with a deleted stream in one transaction
+PATTERN_DRY_RUN_EVENTS_MAX = 1_000  # a person reads the steps; of a stream, read in some 2 s
+PATTERN_DRY_RUN_EVENTS_DEFAULT = 100  # of a stream
+PATTERN_DRY_RUN_S_MAX = 10.0  # of a dry run, in a thread of a web process
 
 # --- temporal patterns ---
 TEMPORAL_MEMORY_DEFAULT = 1_000  # most recent events of the stream that a pattern remembers ...

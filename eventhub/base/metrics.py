@@ -120,6 +120,18 @@ FORWARD_LAG_S = _max(
     "Age of the oldest event not yet matched for callbacks.",
     ["stream"],
 )
+PATTERN_GROUPS = _sum("eventhub_pattern_groups", "Pattern groups leased by forwarders.")
+PATTERN_FILTERS = _sum("eventhub_pattern_filters", "Distinct filters of the patterns of groups.")
+PATTERN_EVENTS = Counter("eventhub_pattern_events", "Events consumed by pattern groups.")
+PATTERN_EVALUATIONS = Counter(
+    "eventhub_pattern_evaluations", "Tests evaluated for the filters of patterns."
+)
+PATTERN_OUTPUTS = Counter("eventhub_pattern_outputs", "Events that patterns caused.")
+PATTERN_STATE_BYTES = _max("eventhub_pattern_state_bytes", "Size of a group's last snapshot.")
+PATTERN_LAG_EVENTS = _max("eventhub_pattern_lag_events", "Events that a group has not consumed.")
+PATTERN_LAG_S = _max(
+    "eventhub_pattern_lag_seconds", "Age of the oldest event that a group has not consumed."
+)
 MATCH_WORK = Counter(
     "eventhub_match_work",
     "Work done to match events, by stream, strategy and kind of work.",

@@ -22,10 +22,9 @@ from eventhub.event.envelope import DEFAULT_MASK
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 
+NO_NUL = r"^[^\0]*$"  # the pattern of texts for the database: PostgreSQL refuses the character
 Text = Annotated[str, Meta(max_length=limits.TEXT_CHARS_MAX)]
-Key = Annotated[
-    str, Meta(max_length=limits.TEXT_CHARS_MAX, pattern=r"^[^\0]*$")
-]  # for the database
+Key = Annotated[str, Meta(max_length=limits.TEXT_CHARS_MAX, pattern=NO_NUL)]
 Named = Annotated[str, Meta(min_length=1, max_length=limits.TEXT_CHARS_MAX)]
 Counted = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 # tuples: the empty default is shared by all events
@@ -163,6 +162,8 @@ def refuse_json(error: Exception, index: int | None = None) -> NoReturn:
         path = path[at.end() :]
     field = _ITEM.sub(r".\1", path).lstrip(".") or None
     reason = _PATH.sub("", text)
+    if repr(NO_NUL) in reason:
+        reason = "Null characters are not allowed"
     named = _FIELD_NAMED.search(reason)
     if named:
         field = f"{field}.{named.group(1)}" if field else named.group(1)

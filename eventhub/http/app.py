@@ -44,17 +44,17 @@ class Router:
     def __init__(self, inner: AsgiApp, routes: Sequence[Route], services: RouteServices) -> None:
         self._inner = inner
         self._services = services
-        self._routes = [(route.pattern(), route) for route in routes]
+        self._routes = [(route.pattern(), route.query_names, route) for route in routes]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, path = scope["method"], scope["path"]
         incoming = Incoming(receive, peer_of(scope))
         allowed = []
-        for pattern, route in self._routes:
+        for pattern, names, route in self._routes:
             if found := pattern.fullmatch(path):
                 if method == route.method:
-                    services, subject = self._services, Subject()
-                    call = Call(*services, scope, incoming, found.groups(), subject, route.role)
+                    request = (scope, incoming, found.groups(), Subject())
+                    call = Call(*self._services, *request, route.role, names)
                     await self._answer(route, call, incoming, send)
                     return
                 allowed.append(route.method)

@@ -21,6 +21,7 @@ from eventhub.eventlog.stored import Cursor, StreamInfo
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
 from eventhub.http.health import Health
 from eventhub.http.messages import Headers, Incoming, Response, Scope, StreamingResponse, bearer_of
+from eventhub.http.query import parse_query
 from eventhub.types.registry import TypeRegistry
 
 _WITHOUT_POSITION = (401, 503)  # the caller is unknown, or the log cannot be read
@@ -61,23 +62,28 @@ class Call(NamedTuple):
     parameters: tuple[str, ...]  # of the path, in order
     subject: Subject
     role: str  # that an operator needs
+    query_names: frozenset[str]  # the query parameters of the route
 
     async def authenticate(self, credential: str) -> Principal:
         """Return the caller, as it acts through the session that the request names. Raises what
-        Authorizer.authenticate and Authorizer.through raise, BadRequest for the header, and
-        Forbidden for an operator without the role that the route needs.
+        Authorizer.authenticate and Authorizer.through raise, BadRequest for the header and for
+        the query parameters, and Forbidden for an operator without the role that the route needs.
         """
         self.subject.caller = found = await self.authorizer.authenticate(credential)
         found.identify()
-        if found.is_operator:
-            roles.require(found.role, self.role)
         for name, value in self.scope["headers"]:
             if name == _SESSION:
-                session = session_name(value.decode("latin-1"))
-                through = await self.authorizer.through(found, session)
-                through.identify()
-                return through
+                found = await self.authorizer.through(found, session_name(value.decode("latin-1")))
+                found.identify()
+                break
+        self.query()
+        if found.is_operator:
+            roles.require(found.role, self.role)
         return found
+
+    def query(self) -> dict[str, str]:
+        """Parse the query parameters by name. Raises subclasses of BadRequest."""
+        return parse_query(self.scope["query_string"], self.query_names)
 
     async def find_stream(self, principal: Principal, name: str) -> StreamInfo:
         """Return the stream of the route. Check the caller's grant before: a refusal shows the last

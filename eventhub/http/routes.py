@@ -49,7 +49,8 @@ class Route(NamedTuple):
     handler: Handler
     raises: tuple[type[errors.EventHubError], ...] = ()
     body: Mapping[str, Any] | None = None  # a type or JSON Schema by media type
-    parameters: tuple[dict[str, Any], ...] = ()  # OpenAPI parameters, without those of the path
+    # OpenAPI parameters, without those of the path. A query parameter that is not here is refused.
+    parameters: tuple[dict[str, Any], ...] = ()
     only_reads: bool = False  # a POST that changes nothing
 
     def pattern(self) -> re.Pattern[str]:
@@ -80,17 +81,25 @@ class Route(NamedTuple):
         return operation
 
     @property
+    def query_names(self) -> frozenset[str]:
+        """The names of its query parameters."""
+        return frozenset(one["name"] for one in self.parameters if one["in"] == "query")
+
+    @property
     def role(self) -> str:
         """The role that an operator needs."""
         return roles.needed(self.method, roles.VIEWER if self.only_reads else "")
 
     @property
     def _refusals(self) -> tuple[type[errors.EventHubError], ...]:
-        """The refusals of callers who are known, and of the sessions that they name."""
+        """The refusals of callers who are known, of the sessions that they name, and of the query
+        parameters.
+        """
         sessions = (UnknownSession, WrongSessionKind, errors.InvalidName, errors.FieldTooLong)
+        query = (errors.UnknownField, errors.InvalidField, errors.InvalidUtf8)
         return (
             *((errors.AddressNotAllowed,) if self.depends_on_caller else ()),
-            *(sessions if self.authenticates else ()),
+            *((*sessions, *query) if self.authenticates else ()),
         )
 
     @property

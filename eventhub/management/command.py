@@ -14,6 +14,7 @@ from eventhub.base.env import read_env, refuse
 from eventhub.base.errors import EventHubError
 from eventhub.postgresql.schema import OtherSchema
 from eventhub.preflight import require_schema
+from eventhub.supervisor.datafolder import Folder, FolderUnusable, read_secret_key, usable
 
 
 class HubCommand(BaseCommand):
@@ -90,6 +91,27 @@ def data_folder() -> Path:
             " the banner of the running hub (manage.py up)."
         )
     return data
+
+
+def secret_key() -> str:
+    """Return the key with which the hub signs: the setting, or that of its data folder. Raises
+    CommandError without either: the hub would accept nothing that this command signs.
+    """
+    env = read_env()
+    if env.secret_key:
+        return env.secret_key
+    folder = Folder(data_folder())
+    if not folder.secret_key.exists():
+        raise CommandError(
+            f"EVENTHUB_SECRET_KEY is not set, and there is no {folder.secret_key}: set it to the"
+            " hub's own value, or copy the line `export EVENTHUB_DATA=…` from the banner of the"
+            " running hub (manage.py up)."
+        )
+    try:
+        with usable(folder.root):
+            return read_secret_key(folder)
+    except FolderUnusable as error:
+        raise CommandError(str(error)) from error
 
 
 def require_owner(data: Path, work: str, route: str) -> None:

@@ -33,6 +33,7 @@ class MemberHeartbeat:
     def __init__(self, kind: str, pool: AsyncConnectionPool[Connection]) -> None:
         self._pool = pool
         self._started_s = time.monotonic()
+        self._joined = False
         self._identity: dict[str, Any] = {
             "id": uuid4(),
             "kind": kind,
@@ -58,11 +59,15 @@ class MemberHeartbeat:
                 reading(self._pool) as connection,
             ):
                 await connection.execute(SQL["leave"], {"id": self._identity["id"]})
+                await connection.execute(SQL["notify"])
 
     async def _beat(self) -> None:
         values = {**self._identity, "age_s": time.monotonic() - self._started_s}
         async with reading(self._pool) as connection:
             await connection.execute(SQL["heartbeat"], values)
+            if not self._joined:
+                await connection.execute(SQL["notify"])
+                self._joined = True
 
 
 @asynccontextmanager

@@ -8,8 +8,9 @@ from eventhub.access.grants import PRESENCE, TRACES
 from eventhub.access.models import Zone
 from eventhub.access.principal import Actor
 from eventhub.accounts.services import lock_zone, require_zone_not_deleting
-from eventhub.api.announcements import announce
+from eventhub.api.announcements import announce, raw_connection
 from eventhub.base import limits
+from eventhub.monitoring.heartbeat import SQL
 from eventhub.streams.services import hub_stream
 
 _POLICIES: dict[str, dict[str, Any]] = {
@@ -51,4 +52,5 @@ def change_monitoring(
             type="zone.monitoring.changed",
             attributes={"presence": zone.presence, "traces": zone.traces},
         )
+        transaction.on_commit(lambda: raw_connection().execute(SQL["notify"]), robust=True)
     return zone

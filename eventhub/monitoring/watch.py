@@ -10,6 +10,7 @@ A member is lost without a heartbeat, and only if one could have been received a
 outage of the database nor a start of the hub makes members look lost.
 """
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ from eventhub.eventlog.system import Announcement, drafts_of
 from eventhub.monitoring.heartbeat import SQL
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.leadership import Step, watch
-from eventhub.postgresql.rows import fetch_all, fetch_value
+from eventhub.postgresql.rows import fetch_all, fetch_one
 
 log = get_logger(__name__)
 _NAME = "eventhub members"
@@ -44,6 +45,13 @@ class _ChangedMember(NamedTuple):
     lost: bool
 
 
+class _Changes(NamedTuple):
+    """Whether members are to be announced, and when the next one is lost."""
+
+    is_changed: bool
+    lost_in_s: float
+
+
 class _KindCount(NamedTuple):
     kind: str
     members: int
@@ -56,24 +64,31 @@ class MemberWatch:
         self._url = url
         self._clock = clock
         self._check_presence = check_presence
+        self._woken = asyncio.Event()
+
+    def wake(self, _id: int = 0) -> None:
+        """Check now: a member joined or left."""
+        self._woken.set()
 
     async def run(self) -> None:
         """Watch over one session of the database until it fails."""
-        interval_s = limits.MEMBERS_CHECK_INTERVAL_S
-        await watch(self._url, _NAME, self._clock, self._check, interval_s=interval_s)
+        await watch(self._url, _NAME, self._clock, self._check, self._woken)
 
-    async def _check(self, connection: Connection, watched_s: float) -> bool:
-        await announce_members(connection, watched_s=watched_s)
-        return await self._check_presence(connection, watched_s)
+    async def _check(self, connection: Connection, watched_s: float) -> float:
+        pause_s = await announce_members(connection, watched_s=watched_s)
+        return min(pause_s, await self._check_presence(connection, watched_s))
 
 
-async def announce_members(connection: Connection, *, watched_s: float) -> None:
+async def announce_members(connection: Connection, *, watched_s: float) -> float:
     """Announce the members that joined, then those that left, in one transaction, on a connection
-    in autocommit mode. Raises what psycopg and the log raise.
+    in autocommit mode; return the seconds until the next one may be lost. Raises what psycopg and
+    the log raise.
     """
     values = {"watched_s": watched_s, "lost_s": limits.MEMBER_LOST_S}
-    if not await fetch_value(connection, SQL["changed"], values):
-        return
+    found = await fetch_one(connection, _Changes, SQL["changed"], values)
+    if found is None or not found.is_changed:
+        lost_in_s = found.lost_in_s if found else limits.MEMBER_LOST_S
+        return max(lost_in_s, limits.MEMBERS_CHECK_INTERVAL_S)
     async with connection.transaction():
         joined = await fetch_all(connection, _ChangedMember, SQL["join"])
         left = await fetch_all(connection, _ChangedMember, SQL["depart"], values)
@@ -82,13 +97,14 @@ async def announce_members(connection: Connection, *, watched_s: float) -> None:
             *(Announcement("member.left", _left(one)) for one in left),
         ]
         if not announcements:
-            return
+            return limits.MEMBERS_CHECK_INTERVAL_S
         heads = await append_proven(connection, drafts_of(None, announcements))
     await connection.execute(append.SQL["notify"], (append.heads_text(heads),))
     _log(joined, left)
     counts = dict(await fetch_all(connection, _KindCount, SQL["count"]))
     for kind in KINDS:
         metrics.MEMBERS.labels(kind=kind).set(counts.get(kind, 0))
+    return limits.MEMBERS_CHECK_INTERVAL_S
 
 
 def _joined(member: _ChangedMember) -> dict[str, Any]:

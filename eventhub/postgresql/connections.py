@@ -6,7 +6,7 @@ import asyncio
 import os
 import select
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -94,22 +94,19 @@ async def notifications(connection: Connection) -> AsyncIterator[str]:
         pgconn.consume_input()
 
 
-async def wait_for_notify(connection: Connection, seconds: float) -> bool:
-    """Wait for a NOTIFY, at most some seconds; return whether one came. One that arrives with the
-    result of a statement goes to the connection's handlers instead. Raises OperationalError when
-    the connection breaks.
+async def wait_for_notify(connection: Connection, seconds: float) -> Sequence[str]:
+    """Wait for NOTIFY, at most some seconds; return the payloads of what came. One that arrives
+    with the result of a statement goes to the connection's handlers instead. Raises
+    OperationalError when the connection breaks.
     """
     pgconn = connection.pgconn
     try:
         async with asyncio.timeout(seconds):
             await _readable(pgconn.socket)
     except TimeoutError:
-        return False
+        return ()
     pgconn.consume_input()
-    came = False
-    while pgconn.notifies() is not None:
-        came = True
-    return came
+    return [notice.extra.decode() for notice in iter(pgconn.notifies, None)]
 
 
 async def _readable(socket_fd: int) -> None:

@@ -22,6 +22,7 @@ APPS = {
     "applications": "eventhub/applications",
     "delivery": "delivery",
     "eventlog": "eventhub/eventlog",
+    "hub_patterns": "registrations/pattern_groups",
     "hub_sessions": "eventhub/sessions",
     "jobs": "sparkjobs/runs",
     "monitoring": "eventhub/monitoring",

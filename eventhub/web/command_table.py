@@ -56,6 +56,8 @@ GROUPS = {
     "limits": "Limits of tenants: list and set them.",
     "members": "The hub's processes: list them.",
     "monitoring": "Events about clients and API calls: show and switch them.",
+    "pattern-groups": "Pattern groups: create, suspend and delete them with their patterns.",
+    "patterns": "Patterns over several events: create, change, check, try and delete them.",
     "presence": "Connected clients: list them.",
     "operators": "Operators: create them, change their roles and delete them.",
     "operators setup-token": "Set-up tokens, with which operators set their passwords.",

@@ -80,6 +80,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         tracer = Tracer(log)
         heartbeats = HeartbeatWatch(env.database_direct_url, SystemClock())
         members = MemberWatch(env.database_direct_url, SystemClock(), PresenceWatch().check)
+        log.tail.listeners["member"] = members.wake
         tasks = [
             asyncio.create_task(run_forever("authorizer", authorizer.run)),
             asyncio.create_task(run_forever("feed", feed.run)),

@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
 
 import orjson
 from django.db import connection
@@ -26,7 +25,6 @@ from eventhub.base.errors import (
     EventHubError,
     InvalidCredentials,
     InvalidField,
-    UnknownField,
     UnsupportedMediaType,
 )
 from eventhub.event.inbound import NDJSON
@@ -69,7 +67,7 @@ async def bulk_registrations(call: Call) -> StreamingResponse:
     principal = await call.authenticate(head.credential)
     if head.content_type != NDJSON:
         raise UnsupportedMediaType(f"Lines are sent as {NDJSON}.")
-    options = _parse_options(call.scope)
+    options = _parse_options(call)
     session = None if principal.session is None else principal.session.name
     request = BulkRequest(call.authorizer, head.credential, options, session)
     await _in_thread(_owner, principal, options)
@@ -137,16 +135,12 @@ async def _authorized(request: BulkRequest) -> Principal:
     return await request.authorizer.through(found, request.session)
 
 
-def _parse_options(scope: Any) -> BulkOptions:
-    found: dict[str, str] = {}
-    for name, value in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
-        if name not in ("client", "ids"):
-            raise UnknownField("The route has no such query parameter.", field=name[:100])
-        found[name] = value
+def _parse_options(call: Call) -> BulkOptions:
+    found = call.query()
     if found.get("ids", "false") not in ("true", "false"):
         raise InvalidField("This is `true` or `false`.", field="ids")
     client = found.get("client")
-    action = dict(scope["headers"]).get(b"eventhub-action")
+    action = dict(call.scope["headers"]).get(b"eventhub-action")
     return BulkOptions(
         None if client is None else valid_name(client, field="client"),
         found.get("ids") == "true",

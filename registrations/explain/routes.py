@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import ExitStack
 from typing import Any
-from urllib.parse import parse_qsl
 
 import orjson
 
@@ -17,7 +16,6 @@ from eventhub.base.errors import (
     EventHubError,
     InvalidField,
     UnknownEvent,
-    UnknownField,
     UnsupportedMediaType,
 )
 from eventhub.base.strict_json import parse_object
@@ -91,7 +89,7 @@ class ExplainRoutes:
         """
         principal = await call.authenticate(read_head(call.scope["headers"]).credential)
         name, text = (utf8_path(raw) for raw in call.parameters)
-        after = _after(call.scope)
+        after = _after(call.query())
         principal.require_listen(name)
         stream = await call.find_stream(principal, name)
         if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_CHARS_MAX):
@@ -157,16 +155,12 @@ def _wants_lines(scope: Scope) -> bool:
     return NDJSON.encode() in options.lower()
 
 
-def _after(scope: Scope) -> int:
+def _after(query: dict[str, str]) -> int:
     """Parse the query parameter `after`, the `next` of the previous answer."""
-    after = 0
-    for name, value in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True):
-        if name != "after":
-            raise UnknownField("The route has no such query parameter.", field=name[:100])
-        if not (value.isascii() and value.isdigit() and len(value) <= _NUMBER_CHARS_MAX):
-            raise InvalidField("Pass the `next` of the previous answer.", field="after")
-        after = int(value)
-    return after
+    text = query.get("after", "0")
+    if not (text.isascii() and text.isdigit() and len(text) <= _NUMBER_CHARS_MAX):
+        raise InvalidField("Pass the `next` of the previous answer.", field="after")
+    return int(text)
 
 
 def _require_shown(stored: StoredEvent, stream: StreamInfo, principal: Principal) -> None:

@@ -19,6 +19,7 @@ class FilterMatcher:
 
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
+        self._whole = matcher if isinstance(matcher, FilterMatching) else None  # slow to find out
         self._numbers: dict[int, tuple[int, ...]] = {}  # of each filter without exactly one spec
         self._filters: dict[int, int] = {}  # negative number -> filter
         self._next = FIRST
@@ -30,8 +31,8 @@ class FilterMatcher:
     def add(self, id: int, specs: Specs) -> None:
         """Add a filter under a number from 0 on; it replaces another one under that number."""
         self.remove(id)
-        if isinstance(self._matcher, FilterMatching):
-            self._matcher.put(id, specs)
+        if self._whole is not None:
+            self._whole.put(id, specs)
             return
         if len(specs) == 1:
             self._matcher.add(id, specs[0])

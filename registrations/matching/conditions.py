@@ -5,7 +5,7 @@ event, however many conjunctions have it. Plain module.
 from collections.abc import Iterable
 
 from eventhub.event.envelope import Event
-from registrations.filters.ast import Node
+from registrations.filters.ast import Node, OfType
 from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.event_values import EventValues
 from registrations.filters.paths import attributes_of
@@ -59,13 +59,21 @@ class Conditions:
 class EventTestResults:
     """The tests evaluated for one event."""
 
-    __slots__ = ("_hierarchy", "_values", "_verdicts", "evaluated")
+    __slots__ = ("_hierarchy", "_types", "_values", "_verdicts", "evaluated")
 
     def __init__(self, tests: Conditions, event: Event) -> None:
         self.evaluated = 0
         self._values = EventValues(event)
         self._hierarchy = tests.hierarchy
+        self._types: tuple[str, ...] | None = None
         self._verdicts: dict[Condition, bool] = {}
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The type of the event and its supertypes."""
+        if self._types is None:
+            self._types = self._hierarchy(self._values.event)
+        return self._types
 
     def passes(self, tests: tuple[Condition, ...]) -> bool:
         """Return whether all tests hold; evaluate up to the first that does not."""
@@ -85,3 +93,11 @@ NO_TRIAL = EventTestResults(Conditions(no_supertypes), Event("", "", {}))
 def anchor_of(nodes: Iterable[Node]) -> str | None:
     """Return an attribute that one of the tests requires; None if there is none."""
     return next((name for node in nodes for name in attributes_of(node)), None)
+
+
+def type_of(nodes: Iterable[Node]) -> str | None:
+    """Return a type that one of the tests requires of the event or its supertypes; None if there is
+    none.
+    """
+    types = (node.type for node in nodes if isinstance(node, OfType) and not node.below)
+    return next((type for type in types if type is not None), None)

@@ -3,7 +3,7 @@
 from operator import attrgetter
 
 from registrations.matching.atoms import Key, Pair, prefixes_of
-from registrations.matching.conditions import Condition, anchor_of
+from registrations.matching.conditions import Condition, anchor_of, type_of
 from registrations.matching.gates import GateKey
 
 REVIEW_MIN = 16  # conjunctions on one atom; below it a review costs more than it saves
@@ -62,7 +62,7 @@ class GateConjunctions:
 
     __slots__ = (
         *("anchored", "atoms_made", "conjunctions", "everything", "key", "loose", "names"),
-        "prefixes",
+        *("prefixes", "typed"),
     )
 
     def __init__(self, key: GateKey) -> None:
@@ -70,9 +70,9 @@ class GateConjunctions:
         self.names: dict[str, dict[Key, Atom]] = {}
         self.conjunctions: dict[Parts, Conjunction] = {}
         self.everything: list[int] | None = None  # registrations with the gate only (SUN-05)
-        self.anchored: dict[
-            str, list[Conjunction]
-        ] = {}  # without atoms, by a required attribute ...
+        # without atoms, by a type that the event or one of its supertypes must have ...
+        self.typed: dict[str, list[Conjunction]] = {}
+        self.anchored: dict[str, list[Conjunction]] = {}  # ... by a required attribute ...
         self.loose: list[Conjunction] = []  # ... and those that require none
         self.prefixes: dict[str, int] = {}  # objects to open in events, and the number of paths
         self.atoms_made = 0
@@ -144,10 +144,7 @@ def unlink(conjunction: Conjunction) -> None:
     if access is None:
         if not conjunction.tests:
             conjunction.gate.everything = None
-        anchor = anchor_of(test.node for test in conjunction.tests)
-        if anchor is not None and not conjunction.gate.anchored[anchor]:
-            del conjunction.gate.anchored[anchor]
-            _leave_path(conjunction.gate, anchor)
+        _unanchor(conjunction)
         return
     if partner is None or access.partners is None:
         access.alone = None
@@ -201,14 +198,30 @@ def _forget(gate: GateConjunctions, atom: Atom) -> None:
 
 
 def _anchor(conjunction: Conjunction) -> None:
-    gate, anchor = conjunction.gate, anchor_of(test.node for test in conjunction.tests)
-    if anchor is None:
+    gate, nodes = conjunction.gate, [test.node for test in conjunction.tests]
+    type = type_of(nodes)
+    anchor = anchor_of(nodes) if type is None else None
+    if type is not None:
+        _list(conjunction, gate.typed.setdefault(type, []))
+    elif anchor is None:
         _list(conjunction, gate.loose)
-        return
-    if anchor not in gate.anchored:
-        gate.anchored[anchor] = []
-        _enter_path(gate, anchor)
-    _list(conjunction, gate.anchored[anchor])
+    else:
+        if anchor not in gate.anchored:
+            gate.anchored[anchor] = []
+            _enter_path(gate, anchor)
+        _list(conjunction, gate.anchored[anchor])
+
+
+def _unanchor(conjunction: Conjunction) -> None:
+    """Remove the list that a conjunction without atoms has left, if it is empty."""
+    gate, nodes = conjunction.gate, [test.node for test in conjunction.tests]
+    type = type_of(nodes)
+    anchor = anchor_of(nodes) if type is None else None
+    if type is not None and not gate.typed[type]:
+        del gate.typed[type]
+    if anchor is not None and not gate.anchored[anchor]:
+        del gate.anchored[anchor]
+        _leave_path(gate, anchor)
 
 
 def _list(conjunction: Conjunction, others: list[Conjunction]) -> None:

@@ -14,8 +14,8 @@ all of them are linked again to their rarest pair of now; that is amortized cons
 registration. Nothing else is ever rebuilt: a registration is added and removed in place.
 
 Conditions, the tests of a conjunction that are not pairs, are evaluated last, each once per event.
-A conjunction without pairs is indexed by an attribute that it requires, or evaluated for every
-event of its gate.
+A conjunction without pairs is indexed by a type or an attribute that it requires, or evaluated for
+every event of its gate.
 """
 
 from bisect import bisect_left, insort
@@ -114,6 +114,10 @@ class RarestPairMatcher:
         touched = collect(present, trial, due)
         if gate.loose:
             touched += verify(gate.loose, trial, due)
+        if gate.typed:
+            for type in trial.types:
+                if type in gate.typed:
+                    touched += verify(gate.typed[type], trial, due)
         if gate.anchored:
             for path in (*attributes, *(inside or ())):
                 if path in gate.anchored:

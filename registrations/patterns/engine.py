@@ -57,8 +57,7 @@ class ReadyEngine:
         `sees`: returns whether the pattern's owner may see an event; others do not exist for it.
         """
         self.remove(number)
-        begun = None if pattern.per is None else self._subscribers.begun(pattern.per)
-        running = RunningPattern(number, plan_of(pattern), sees, begun)
+        running = RunningPattern(number, plan_of(pattern), sees, self._subscribers)
         self._running[number] = running
         self._register(running)
 

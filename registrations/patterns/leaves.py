@@ -15,13 +15,14 @@ LeafKey = tuple[tuple[str, ...], ...]  # equal for filters with the same normal 
 
 
 class ElementFilter:
-    """A filter, and how many elements have it."""
+    """A filter, as it was written first, and how many elements have it."""
 
-    __slots__ = ("key", "number", "users")
+    __slots__ = ("key", "node", "number", "users")
 
-    def __init__(self, number: int, key: LeafKey) -> None:
+    def __init__(self, number: int, key: LeafKey, node: Node) -> None:
         self.number = number
         self.key = key
+        self.node = node
         self.users = 0
 
 
@@ -35,6 +36,7 @@ class LeafIndex:
     def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self._matcher = FilterMatcher(MemoryMatcher(hierarchy))
         self._leaves: dict[LeafKey, ElementFilter] = {}
+        self._by_node: dict[Node, ElementFilter] = {}  # to find most without their normal form
         self._by_number: dict[int, ElementFilter] = {}
         self._made = 0
         self._event: Event | None = None  # the last one, ...
@@ -54,14 +56,7 @@ class LeafIndex:
         """Add a filter, or another use of an equal one; return its number. Raises
         FilterTooLarge.
         """
-        form = normal(node)
-        key = _key_of(form)
-        leaf = self._leaves.get(key)
-        if leaf is None:
-            leaf = self._leaves[key] = self._by_number[self._made] = ElementFilter(self._made, key)
-            self._made += 1
-            self._matcher.add(leaf.number, specs_of_form(form))
-            self._event = None
+        leaf = self._by_node.get(node) or self._leaf(node)
         leaf.users += 1
         return leaf.number
 
@@ -70,7 +65,7 @@ class LeafIndex:
         leaf = self._by_number[number]
         leaf.users -= 1
         if not leaf.users:
-            del self._by_number[number], self._leaves[leaf.key]
+            del self._by_number[number], self._leaves[leaf.key], self._by_node[leaf.node]
             self._matcher.remove(number)
             self._event = None
 
@@ -81,6 +76,19 @@ class LeafIndex:
             self._found = self._matcher.match(event)
             self._event = event
         return self._found
+
+    def _leaf(self, node: Node) -> ElementFilter:
+        """Return the filter with the same normal form, a new one if there is none."""
+        form = normal(node)
+        key = _key_of(form)
+        leaf = self._leaves.get(key)
+        if leaf is None:
+            leaf = ElementFilter(self._made, key, node)
+            self._matcher.add(leaf.number, specs_of_form(form))
+            self._leaves[key] = self._by_number[self._made] = self._by_node[node] = leaf
+            self._made += 1
+            self._event = None
+        return leaf
 
 
 def _key_of(form: NormalForm) -> LeafKey:

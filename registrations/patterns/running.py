@@ -3,7 +3,7 @@ discarded at limits. Plain module.
 """
 
 from collections.abc import Callable, Iterator
-from hashlib import blake2b
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from eventhub.base import limits
@@ -12,12 +12,12 @@ from registrations.filters.ast import Scalar
 from registrations.filters.values import MISSING, key_of, value_of
 from registrations.patterns.actions import Occasion, outer, run
 from registrations.patterns.candidates import Candidates, StepsExceeded, bindings_of
+from registrations.patterns.encoding import digest_of
 from registrations.patterns.partition import PatternPartition, Window, match_of, match_of_part
 from registrations.patterns.pattern_engine import Dropped, EventPosition, Match, Output
 from registrations.patterns.plan import Plan
-from registrations.patterns.printed import normal_pattern
 from registrations.patterns.saved import SavedEvent, SavedPartition, SavedPattern
-from registrations.patterns.subscribers import Begun, key_value
+from registrations.patterns.subscribers import Subscribers, key_value
 from registrations.patterns.values import BoundEvent, Number
 
 Sees = Callable[[EventPosition, Event], bool]
@@ -35,11 +35,11 @@ class RunningPattern:
     """A pattern and its state.
 
     `leaves`: the numbers of its elements in the index; none while it is suspended or has ended.
-    `partitions`: by key, those with the oldest newest event first. `begun`: with `per`, the
-    patterns that have a partition, by its key.
+    `partitions`: by key, those with the oldest newest event first. `subscribers`: is notified of
+    them.
     """
 
-    def __init__(self, number: int, plan: Plan, sees: Sees, begun: Begun | None) -> None:
+    def __init__(self, number: int, plan: Plan, sees: Sees, subscribers: Subscribers) -> None:
         self.number = number
         self.plan = plan
         self.sees = sees
@@ -48,11 +48,13 @@ class RunningPattern:
         self.counters: dict[str, Number] = {}
         self.bytes = 0
         self.ended = False
-        self._begun = begun
+        self._subscribers = subscribers
         self._window = Window(plan.within_us, plan.last)
         self._dropped: dict[str, tuple[int, int]] = {}  # by reason: in all, and as reported last
-        text = normal_pattern(plan.pattern)
-        self._digest = blake2b(text.encode(), digest_size=16).digest()
+
+    @cached_property
+    def _digest(self) -> bytes:
+        return digest_of(self.plan.pattern)
 
     def of_leaves(self) -> Iterator[tuple[int, int]]:
         """Yield the filter of each element, and the element as a bit."""
@@ -88,15 +90,12 @@ class RunningPattern:
         self._keep_limits(moment, outputs)
 
     def _has_begun(self, key: Any) -> None:
-        if self._begun is not None:
-            self._begun.setdefault(key, {})[self.number] = None
+        if self.plan.pattern.per is not None:
+            self._subscribers.begin(self.plan.pattern.per, key, self.number)
 
     def _has_ended(self, key: Any) -> None:
-        if self._begun is not None:
-            patterns = self._begun[key]
-            del patterns[self.number]
-            if not patterns:
-                del self._begun[key]
+        if self.plan.pattern.per is not None:
+            self._subscribers.end(self.plan.pattern.per, key, self.number)
 
     def _add(
         self, partition: PatternPartition, moment: Moment, mask: int, outputs: list[Output]

@@ -26,9 +26,19 @@ class Subscribers:
         self._later: dict[int, dict[Path | None, Elements]] = {}
         self._begun: dict[Path, Begun] = {}
 
-    def begun(self, per: Path) -> Begun:
-        """Return the patterns that have a partition, by its key; the patterns change it."""
-        return self._begun.setdefault(per, {})
+    def begin(self, per: Path, key: Any, number: int) -> None:
+        """Note that a pattern has a partition of a key."""
+        self._begun.setdefault(per, {}).setdefault(key, {})[number] = None
+
+    def end(self, per: Path, key: Any, number: int) -> None:
+        """Note that a pattern that had a partition of a key has none any more."""
+        of_keys = self._begun[per]
+        patterns = of_keys[key]
+        del patterns[number]
+        if not patterns:
+            del of_keys[key]
+            if not of_keys:
+                del self._begun[per]
 
     def add_opening(self, leaf: int, number: int, bit: int) -> None:
         """Add an element that an event may begin a pattern with."""

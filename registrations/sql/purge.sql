@@ -79,6 +79,24 @@ SELECT n.stream_id, n.xid, l.history FROM noted n, log_state l ORDER BY n.stream
    SET xid = CASE WHEN p.history = excluded.history THEN GREATEST(p.xid, excluded.xid) ELSE excluded.xid END,
        history = excluded.history
 
+-- name: purge_patterns
+-- A batch of ended versions of patterns that no forwarder reads any more: each ended before the retention time, its group has
+-- passed its end or is deleted, and neither the snapshot of the group nor its journal names it.
+DELETE FROM pattern_versions WHERE id IN (
+    SELECT v.id
+      FROM pattern_versions v
+      JOIN barriers u ON u.id = v.until_barrier
+      LEFT JOIN pattern_leases l ON l.group_id = v.group_id
+     WHERE u.created_at < now() - make_interval(secs => %(retained_s)s)
+       AND (l.group_id IS NULL
+            OR NOT EXISTS (SELECT FROM unnest(u.streams, u.sequences) AS e (stream_id, sequence)
+                             JOIN unnest(l.streams, l.sequences) AS c (stream_id, sequence) USING (stream_id)
+                            WHERE c.sequence < e.sequence)
+           AND NOT EXISTS (SELECT FROM pattern_states s WHERE s.group_id = v.group_id AND v.id = ANY (s.versions))
+           AND NOT EXISTS (SELECT FROM pattern_journal j
+                            WHERE j.group_id = v.group_id AND (v.id = ANY (j.added) OR v.id = ANY (j.removed))))
+     LIMIT %(rows_max)s)
+
 -- name: purge_barriers
 -- A batch of barriers older than the retention time, without those that are referred to. Returns the last one that was
 -- checked and the number of deleted ones.
@@ -91,6 +109,8 @@ WITH checked AS MATERIALIZED (
      WHERE b.id = checked.id
        AND NOT EXISTS (SELECT FROM registration_versions v WHERE v.from_barrier = b.id)
        AND NOT EXISTS (SELECT FROM registration_versions v WHERE v.until_barrier = b.id)
+       AND NOT EXISTS (SELECT FROM pattern_versions v WHERE v.from_barrier = b.id)
+       AND NOT EXISTS (SELECT FROM pattern_versions v WHERE v.until_barrier = b.id)
        AND NOT EXISTS (SELECT FROM suspensions x WHERE x.from_barrier = b.id)
        AND NOT EXISTS (SELECT FROM suspensions x WHERE x.until_barrier = b.id)
     RETURNING 1

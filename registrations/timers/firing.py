@@ -96,9 +96,7 @@ class TimerFiring:
                 while True:
                     self._notified = False
                     leads = leads or await try_lead(connection, _NAME)
-                    pause_s = limits.TIMERS_LEAD_INTERVAL_S
-                    if leads:
-                        pause_s = await self._fire(connection)
+                    pause_s = await (self._fire if leads else _standby_s)(connection)
                     if pause_s > 0 and not self._notified:
                         await wait_for_notify(connection, pause_s)
         except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
@@ -129,6 +127,12 @@ class TimerFiring:
         metrics.TIMERS.set(await fetch_value(connection, SQL["total"]))
         values = {"now": moment(self._clock.now_us()), "rows_max": limits.TIMERS_COUNTED_MAX}
         metrics.TIMERS_DUE.set(await fetch_value(connection, SQL["overdue"], values))
+
+
+async def _standby_s(connection: Connection) -> float:
+    """Return the seconds until a process that does not lead tries again: more without timers."""
+    has_timers = await fetch_value(connection, SQL["next"]) is not None
+    return limits.TIMERS_LEAD_INTERVAL_S if has_timers else limits.TIMERS_CHECK_INTERVAL_S
 
 
 async def fire_due(connection: Connection, clock: Clock) -> int:

@@ -151,6 +151,7 @@ class World:
 
         self._sessions(zone, them)
         self._timers(zone)
+        self._patterns(zone)
 
     def _sessions(self, zone: LiveZone, them: str) -> None:
         """Create sessions of each kind, and session groups: of the admin and of another client."""
@@ -168,6 +169,18 @@ class World:
         ):  # fmt: skip
             body = {"name": mark.strip("<>"), **body}
             made = zone.hub.call("POST", f"/v1/{kind}", body, key=key)
+            assert made.status == 201, made
+            self.marks[mark] = str(made.json["id"])
+
+    def _patterns(self, zone: LiveZone) -> None:
+        """Create two pattern groups, and a pattern in the first one."""
+        body = {"group": "taken", "name": "taken", "language": "ready", "text": "{A}"}
+        for mark, path, new in (
+            ("<patterngroup>", "/v1/pattern-groups", {"name": "taken", "streams": ["orders"]}),
+            ("<othergroup>", "/v1/pattern-groups", {"name": "other", "streams": ["orders"]}),
+            ("<pattern>", "/v1/patterns", body),
+        ):
+            made = zone.hub.call("POST", path, new, key=zone.admin)
             assert made.status == 201, made
             self.marks[mark] = str(made.json["id"])
 
@@ -253,7 +266,7 @@ class World:
         return found
 
 
-_HOT = (
+HOT_ROUTES = (
     *HTTP_ROUTES,
     *BULK_ROUTES,
     *INTEREST_ROUTES,
@@ -268,7 +281,7 @@ def routes() -> frozenset[str]:
     """Return every route as `METHOD /path/{parameter}`: the table of the hot routes, Django's
     routes, and the messages of the websocket. The back office has its own tests.
     """
-    found = {f"{route.method} {route.path}" for route in _HOT}
+    found = {f"{route.method} {route.path}" for route in HOT_ROUTES}
     found.update(
         route
         for route in _django_routes(get_resolver().url_patterns, "/")

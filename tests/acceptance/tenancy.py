@@ -147,6 +147,16 @@ READS = (
     Row("GET /v1/application-groups", "/v1/application-groups", "listen peer", own=True),
     Row("GET /v1/application-groups/{application_group}",
         "/v1/application-groups/<applicationgroup>", "listen peer"),
+    Row("GET /v1/pattern-groups", "/v1/pattern-groups", "listen", own=True),
+    Row("GET /v1/pattern-groups", "/v1/pattern-groups?client=<client>", "listen", own=True),
+    Row("GET /v1/pattern-groups/{pattern_group}", "/v1/pattern-groups/<patterngroup>", "listen"),
+    Row("GET /v1/patterns", "/v1/patterns", "listen", own=True),
+    Row("GET /v1/patterns", "/v1/patterns?group=<patterngroupname>", "listen", own=True),
+    Row("GET /v1/patterns/{pattern}", "/v1/patterns/<pattern>", "listen"),
+    Row("POST /v1/patterns/check", "/v1/patterns/check", "emit listen manage peer", own=True,
+        body={"language": "ready", "text": "{A}"}),
+    Row("POST /v1/patterns/dry-run", "/v1/patterns/dry-run", "listen peer",
+        body={"language": "ready", "text": "{A}", "stream": "<stream>"}),
     Row("GET /v1/timers", "/v1/timers", "emit manage", own=True),
     Row("GET /v1/timers", "/v1/timers?client=<client>", "emit manage", own=True),
     Row("GET /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage"),
@@ -189,6 +199,13 @@ WRITES = (
         "/v1/applications/<application>/monitor", "manage"),
     Row("PUT /v1/application-groups/{application_group}", "/v1/application-groups/more",
         "manage", body={"applications": ["<application>"]}),
+    Row("POST /v1/pattern-groups", "/v1/pattern-groups",
+        body={"streams": ["<stream>"], "client": "<client>", "name": "mine"}),
+    Row("PATCH /v1/pattern-groups/{pattern_group}", "/v1/pattern-groups/<patterngroup>",
+        body={"suspended": True}),
+    Row("POST /v1/patterns", "/v1/patterns",
+        body={"group": "<patterngroupname>", "name": "mine", "language": "ready", "text": "{A}"}),
+    Row("PATCH /v1/patterns/{pattern}", "/v1/patterns/<pattern>", body={"text": "{B}"}),
     Row("POST /v1/timers", "/v1/timers", "emit",
         body={"stream": "<stream>", "client": "<client>", "handle": "more", "after_s": 36_000}),
     Row("PATCH /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage", body={"suspended": False}),
@@ -280,6 +297,8 @@ WRITES = (
                           ("/v1/types/{domain}/{type}", "/v1/types/more/one"),
                           ("/v1/streams/{stream}", STREAM))
       for method, after, body in (("DELETE", "", None), ("POST", "/restore", {}))),
+    Row("DELETE /v1/patterns/{pattern}", "/v1/patterns/<pattern>"),
+    Row("DELETE /v1/pattern-groups/{pattern_group}", "/v1/pattern-groups/<patterngroup>"),
     Row("DELETE /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage"),
     Row("DELETE /v1/registrations/{registration}/timers/{handle}",
         "/v1/registrations/<registration>/timers/<handle>", "emit manage"),
@@ -319,6 +338,7 @@ class Tenants:
         zone.define_channel(f"{NAME}-channel", 0)
         self._interest(sink)
         self._sessions()
+        self._patterns()
 
     def _interest(self, sink: Sink) -> None:
         zone, key = self.zone, self.owner
@@ -393,6 +413,18 @@ class Tenants:
             {"streams": [NAME], "session_group": f"{NAME}-team"},
             key=self.owner,
         )
+
+    def _patterns(self) -> None:
+        """Create a pattern group with a pattern."""
+        name = f"{NAME}-patterns"
+        body = {"group": name, "name": "one", "language": "ready"}
+        body["text"] = f"{{a: A | $code == '{SECRET}'}}"
+        for mark, path, made in (
+            ("patterngroup", "/v1/pattern-groups", {"name": name, "streams": [NAME]}),
+            ("pattern", "/v1/patterns", body),
+        ):
+            self.marks[f"<{mark}>"] = _made(self.hub.call("POST", path, made, key=self.owner))["id"]
+        self.marks["<patterngroupname>"] = name
 
     def send(self, row: Row, who: str, *, zone: str = "") -> Answer:
         """Return the row's request by one of `keys`, by the `owner`, or by the `operator`."""

@@ -14,6 +14,7 @@ from tests.benchmarks import (
     audit,
     away,
     backtest,
+    callback_latency,
     callbacks,
     churn,
     cursors,
@@ -26,6 +27,7 @@ from tests.benchmarks import (
     match_plot,
     million,
     neighbours,
+    pattern_plot,
     patterns,
     pull,
     push,
@@ -56,6 +58,7 @@ BENCHMARKS: dict[str, Callable[[World, Pace], list[Case]]] = {
     "hostile": hostile.cases,
     "neighbours": neighbours.cases,
     "callbacks": callbacks.cases,
+    "callback_latency": callback_latency.cases,
     "idle": idle.cases,
     "sessions": sessions.cases,
     "away": away.cases,
@@ -136,10 +139,9 @@ def run(options: argparse.Namespace) -> None:
     costs = [result for result in results if result.case.name.startswith("match_cost_")]
     if options.plot is not None and costs and not drawn:
         options.plot.write_text(match_plot.plot(costs, pace.matched[-1]))
-    costs = [result for result in results if result.case.name.startswith("pattern_cost_")]
-    if options.plot is not None and costs and not drawn:
-        title = match_plot.PATTERNS_TITLE
-        options.plot.write_text(match_plot.plot(costs, pace.patterns[-1], title))
+    drawn = [result for result in results if result.case.name.startswith("pattern_")]
+    if options.plot is not None and drawn:
+        options.plot.write_text(pattern_plot.plot(drawn))
     if failures:
         sys.exit("\n".join(failures))
 

@@ -58,6 +58,10 @@ class Hub:
         self.web = WebProcess(f"{name}-web", self.env, folder / "web.log")
         self.forwarder = self._process("forward", (MANAGE, "forward"), folder)
         self.worker = self._process("worker", celery_worker(f"{name}@%h"), folder)
+        self._second = [
+            self._process("forward-2", (MANAGE, "forward"), folder),
+            self._process("worker-2", celery_worker(f"{name}-2@%h"), folder),
+        ]
 
     def start(self) -> None:
         """Start all processes. Raise LoadFailed."""
@@ -68,9 +72,23 @@ class Hub:
         self._until(READY, self.worker)
         self._until("forwarder_ready", self.forwarder)
 
+    def start_second(self) -> None:
+        """Start a second forwarder and a second worker, as in `manage.py up`. Raise LoadFailed."""
+        forwarder, worker = self._second
+        for process in self._second:
+            process.start()
+        self._until("forwarder_ready", forwarder)
+        self._until(READY, worker)
+
     def stop(self) -> None:
-        for process in (self.forwarder, self.worker, self.web):
+        for process in (self.forwarder, self.worker, self.web, *self._second):
             process.stop()
+
+    def cpu_s(self) -> float:
+        """Return the CPU time of the hub's processes, without the servers."""
+        running = [self.forwarder, self.worker, self.web, *(p for p in self._second if p.running)]
+        used = [psutil.Process(process.pid).cpu_times() for process in running]
+        return float(sum(each.user + each.system for each in used))
 
     def manage(self, *words: str) -> str:
         """Return what `manage.py WORDS` printed. Raise LoadFailed."""

@@ -10,17 +10,16 @@ from tests.benchmarks.shape import Result
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 360, 60, 40, 130, 40
 COLOURS = ("#0b6e99", "#b35900", "#4d7c0f", "#7c3aed")
 TITLE = "One event, JSON in and numbers out: µs of CPU time, by registrations"
-PATTERNS_TITLE = "One event: µs of CPU time, by patterns over several events"
 Point = tuple[int, float]
 
 
-def plot(results: Sequence[Result], most: int, title: str = TITLE) -> str:
+def plot(results: Sequence[Result], most: int) -> str:
     """Draw a line for each case, named by what follows `cost_` in its name."""
     lines = {r.case.name.partition("cost_")[2]: _points(r, most) for r in results}
     counts = [count for count, _ in next(iter(lines.values()))]
     values = [value for points in lines.values() for _, value in points]
     low, high = floor(log10(min(values))), ceil(log10(max(values)))
-    shapes = [_text(WIDTH / 2, 20, title)]
+    shapes = [_text(WIDTH / 2, 20, TITLE)]
     for at, count in enumerate(counts):
         shapes.append(_text(_x(at, len(counts)), HEIGHT - 15, f"{count:,}"))
     for power in range(low, high + 1):

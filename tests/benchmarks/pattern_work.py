@@ -20,10 +20,17 @@ from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.agents.compiler import compile_program
 from registrations.agents.engine import AgentEngine
+from registrations.agents.run import ProgramSuspended
 from registrations.patterns.engine import ReadyEngine
 from registrations.patterns.leaves import LeafIndex
 from registrations.patterns.parser import parse_pattern
-from registrations.patterns.pattern_engine import Dropped, EventPosition, Match, Output
+from registrations.patterns.pattern_engine import (
+    Dropped,
+    EventPosition,
+    Match,
+    Output,
+    PatternEngine,
+)
 from registrations.temporal.engine import TemporalEngine
 from registrations.temporal.language import parse_temporal
 from registrations.temporal.scope_key import ScopeKey
@@ -41,6 +48,14 @@ LOGINS = """
 (event (time ?t1) (userid ?u)) (event (time ?t2) (userid ?u)) (event (time ?t3) (userid ?u))
 (test (< ?t1 ?t2 ?t3))
 """
+LOOKS = 10  # at the memory that is held
+HOSTILE_EVENTS = 2_000  # between two times that the hostile agents are registered again
+HOSTILE = (
+    "(while true)",
+    "(let ((x (list))) (while true (set! x (list x x))))",
+    "(define (f x) (+ 1 (f x))) (f 1)",
+    "(while true (notify))",
+)
 PREFIX_PATTERNS = 20  # of each kind; together they reach the limit of a group
 PREFIXES = """
 (memory 10000)
@@ -167,18 +182,25 @@ def cost(work: Work) -> dict[str, float]:
 # --- memory ---
 
 
-def memory(work: Work) -> dict[str, float]:
-    """Measure the bytes of each of so many open partial matches, in memory and in the state."""
-    if work.side == "ready":
+def _opening(side: str) -> tuple[PatternEngine, Group]:
+    """Return an engine in which each of the events opens a partial match."""
+    if side == "ready":
         engine = ReadyEngine()
         engine.add(0, parse_pattern("({a: A}; {b: B}) where a.x == b.x per $user"))
-        state, group = engine.state, Group(engine.feed)
-    else:
-        joins = TemporalEngine()
-        joins.add(0, parse_temporal(LOGINS.format(memory=limits.TEMPORAL_MEMORY_MAX)), SCOPE)
-        state, group = joins.state, Group(joins.feed)
+        return engine, Group(engine.feed)
+    joins = TemporalEngine()
+    joins.add(0, parse_temporal(LOGINS.format(memory=limits.TEMPORAL_MEMORY_MAX)), SCOPE)
+    return joins, Group(joins.feed)
+
+
+def memory(work: Work) -> dict[str, float]:
+    """Measure the bytes of each of so many open partial matches, in memory and in the state."""
     coming = [Event("d", "A", {"user": n, "x": n, "userid": f"u{n // 2}", "time": n})
               for n in range(2 * work.count)]  # fmt: skip
+    _, other = _opening(work.side)
+    for _ in range(5 * WARMUP):  # its index imports a library when it has seen some events
+        other.feed(coming[0]._replace())
+    engine, group = _opening(work.side)
     group.feed(coming[0])
     gc.collect()
     tracemalloc.start()
@@ -186,7 +208,7 @@ def memory(work: Work) -> dict[str, float]:
         group.feed(event)
     gc.collect()
     held, _ = tracemalloc.get_traced_memory()
-    return {"bytes": held / work.count, "state_bytes": len(state()) / work.count}
+    return {"bytes": held / work.count, "state_bytes": len(engine.state()) / work.count}
 
 
 # --- temporal joins ---
@@ -240,14 +262,14 @@ def bounded(work: Work) -> dict[str, float]:
     dropped: dict[str, int] = {}
     gc.collect()
     tracemalloc.start()
-    worst, half = 0.0, 0
+    worst, held_at = 0.0, {}
     for number in range(work.count):
         began = process_time()
         attributes = {"user": number, "third": number // 3, "x": f"{number:0200d}"}
         outputs = group.feed(Event("d", "A", attributes))
         worst = max(worst, process_time() - began)
-        if number == work.count // 2:
-            half, _ = tracemalloc.get_traced_memory()
+        if (number + 1) % max(work.count // LOOKS, 1) == 0:
+            held_at[f"mb_at_{number + 1}"] = tracemalloc.get_traced_memory()[0] / 1e6
         for one in outputs:
             assert not isinstance(one, Match)
             if isinstance(one, Dropped):
@@ -255,7 +277,7 @@ def bounded(work: Work) -> dict[str, float]:
     held, _ = tracemalloc.get_traced_memory()
     return {
         "mb": held / 1e6,
-        "mb_at_half": half / 1e6,
+        **held_at,
         "estimated_mb": engine.memory_bytes / 1e6,
         "worst_event_ms": 1e3 * worst,
         "events": work.count,
@@ -263,7 +285,42 @@ def bounded(work: Work) -> dict[str, float]:
     }
 
 
-COMMANDS = {"cost": cost, "memory": memory, "joins": joins, "bounded": bounded}
+# --- hostile agents ---
+
+
+def hostile(work: Work) -> dict[str, float]:
+    """Measure the µs of CPU time of an event, for which the others of the group wait, with an agent
+    that never ends, one that takes all memory, one that calls itself without end, and one that
+    notifies without end, each of which is suspended and then registered again.
+    """
+    engine = AgentEngine()
+    for number in range(work.count):
+        engine.add(number, compile_program(agent(number, work.types)), SCOPE)
+    group, coming = Group(engine.feed), events(work.types)
+    taken: list[float] = []
+    stopped, ends = 0, process_time() + 5 * work.seconds
+    for _ in range(WARMUP):
+        group.feed(next(coming))
+    while process_time() < ends:
+        for number, text in enumerate(HOSTILE if work.side == "hostile" else (), work.count):
+            engine.add(number, compile_program(text), SCOPE)
+        for _ in range(HOSTILE_EVENTS):
+            event = next(coming)
+            began = process_time()
+            outputs = group.feed(event)
+            taken.append(process_time() - began)
+            stopped += sum(isinstance(one, ProgramSuspended) for one in outputs)
+    taken.sort()
+    return {
+        "p99_us": 1e6 * taken[len(taken) * 99 // 100],
+        "p50_us": 1e6 * taken[len(taken) // 2],
+        "worst_ms": 1e3 * taken[-1],
+        "suspended": stopped,
+        "events": len(taken),
+    }
+
+
+COMMANDS = {"cost": cost, "memory": memory, "joins": joins, "bounded": bounded, "hostile": hostile}
 
 
 if __name__ == "__main__":

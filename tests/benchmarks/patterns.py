@@ -16,11 +16,13 @@ SECONDS_MAX = 1.0  # of one reading; it has no warm-up to wait for
 SHARING = 10_000  # patterns of the comparison with each alone ...
 SHARED_TYPES = 1_000  # ... of which ten begin with the same event
 SHARING_BOUNDS = (50, 500)
-REMEMBERED = 40  # events, of which all combinations of three are tried
+REMEMBERED = (10, 20, 40)  # events, of which all combinations of three are tried
 JOIN_BOUNDS = (50, 500)
 COST_SIDES = ("ready", "ending", "temporal", "agents")
 COST_MAX = 2.5  # of 100,000 patterns against 100, of which an event concerns as many
-OPEN = 9_000  # partial matches
+OPEN = (100, 1_000, 9_000)  # partial matches
+OTHERS = 100  # agents beside hostile ones
+HOSTILE_MAX = 1.2
 PREFIXES = 40_000  # events that begin matches
 MB = 1_000_000
 BOUNDED_MB_MAX = 2 * limits.PATTERN_GROUP_BYTES_MAX / MB
@@ -28,46 +30,25 @@ BOUNDED_MB_MAX = 2 * limits.PATTERN_GROUP_BYTES_MAX / MB
 
 def cases(world: World, pace: Pace) -> list[Case]:
     sides = _Sides(world, pace)
-    most = pace.patterns[-1]
-    fewer = pace.patterns[:-1]
     return [
-        Case(
-            name=f"patterns_{SHARING // 1_000}k",
-            unit="events/s",
-            product=sides.sharing("ready"),
-            baselines={"each_alone": sides.sharing("alone")},
-            floor=SHARING_BOUNDS[0],
-            goal=SHARING_BOUNDS[1],
-        ),
-        *(
-            Case(
-                name=f"pattern_cost_{side}",
-                unit="µs",
-                product=sides.cost(side, most),
-                baselines={f"of_{count}": sides.cost(side, count) for count in fewer},
-                floor=COST_MAX,
-                lower_is_better=True,
-            )
-            for side in COST_SIDES
-        ),
-        *(
-            Case(f"pattern_memory_{side}", "bytes", sides.memory(side), lower_is_better=True)
-            for side in ("ready", "temporal")
-        ),
-        Case(
-            name="pattern_joins",
-            unit="events/s",
-            product=sides.joins("joined"),
-            baselines={"enumerated": sides.joins("enumerated")},
-            floor=JOIN_BOUNDS[0],
-            goal=JOIN_BOUNDS[1],
-        ),
+        *map(sides.sharing_case, sides.shared),
+        *map(sides.cost_case, COST_SIDES),
+        *map(sides.memory_case, ("ready", "temporal")),
+        *map(sides.joins_case, REMEMBERED),
         Case(
             name="pattern_bounded",
             unit="MB",
             product=sides.bounded(),
             baselines={"allowed": lambda: Reading(BOUNDED_MB_MAX)},
             floor=1,
+            lower_is_better=True,
+        ),
+        Case(
+            name="pattern_hostile",
+            unit="µs",
+            product=sides.hostile("hostile"),
+            baselines={"without": sides.hostile("without")},
+            floor=HOSTILE_MAX,
             lower_is_better=True,
         ),
     ]
@@ -82,39 +63,87 @@ class _Sides:
         self._seconds = min(pace.seconds, SECONDS_MAX)
         self._found: dict[str, float] = {}
 
-    def sharing(self, side: str) -> Measure:
-        count = min(SHARING, self._pace.patterns[-1])
+    @property
+    def shared(self) -> list[int]:
+        """The numbers of patterns that share elements."""
+        return [count for count in self._pace.patterns if count <= SHARING]
 
+    def sharing_case(self, count: int) -> Case:
+        most = count == self.shared[-1]
+        return Case(
+            name=f"pattern_sharing_{count}",
+            unit="events/s",
+            product=self._sharing("ready", count),
+            baselines={"each_alone": self._sharing("alone", count)},
+            floor=SHARING_BOUNDS[0] if most else None,
+            goal=SHARING_BOUNDS[1] if most else None,
+        )
+
+    def cost_case(self, side: str) -> Case:
+        *fewer, most = self._pace.patterns
+        return Case(
+            name=f"pattern_cost_{side}",
+            unit="µs",
+            product=self._cost(side, most),
+            baselines={f"of_{count}": self._cost(side, count) for count in fewer},
+            floor=COST_MAX,
+            lower_is_better=True,
+        )
+
+    def memory_case(self, side: str) -> Case:
+        *fewer, most = sorted({min(count, self._pace.registrations_max) for count in OPEN})
+        return Case(
+            name=f"pattern_memory_{side}",
+            unit="bytes",
+            product=self._memory(side, most),
+            baselines={f"of_{count}": self._memory(side, count) for count in fewer},
+            lower_is_better=True,
+        )
+
+    def joins_case(self, remembered: int) -> Case:
+        most = remembered == REMEMBERED[-1]
+        return Case(
+            name=f"pattern_joins_{remembered}",
+            unit="events/s",
+            product=self._joins("joined", remembered),
+            baselines={"enumerated": self._joins("enumerated", remembered)},
+            floor=JOIN_BOUNDS[0] if most else None,
+            goal=JOIN_BOUNDS[1] if most else None,
+        )
+
+    def _sharing(self, side: str, count: int) -> Measure:
         def measure() -> Reading:
             types = max(count * SHARED_TYPES // SHARING, 1)
             figures = self._run("cost", Work(side, count, self._seconds, types))
-            self._same("sharing", figures["check"], side)
-            return Reading(1e6 / figures["us"], {"outputs_per_event": figures["outputs_per_event"]})
+            self._same(f"sharing of {count}", figures["check"], side)
+            outputs = figures["outputs_per_event"]
+            return Reading(1e6 / figures["us"], {"outputs_per_event": outputs, "count": count})
 
         return cache(measure) if side == "alone" else measure
 
-    def cost(self, side: str, count: int) -> Measure:
+    def _cost(self, side: str, count: int) -> Measure:
         @cache
         def measure() -> Reading:
             figures = self._run("cost", Work(side, count, self._seconds, count))
-            return Reading(figures["us"], {"outputs_per_event": figures["outputs_per_event"]})
+            outputs = figures["outputs_per_event"]
+            return Reading(figures["us"], {"outputs_per_event": outputs, "count": count})
 
         return measure
 
-    def memory(self, side: str) -> Measure:
+    def _memory(self, side: str, count: int) -> Measure:
         @cache
         def measure() -> Reading:
-            count = min(OPEN, self._pace.registrations_max)
             figures = self._run("memory", Work(side, count, self._seconds))
-            return Reading(figures["bytes"], {"state_bytes": figures["state_bytes"]})
+            also = {"state_bytes": figures["state_bytes"], "count": count}
+            return Reading(figures["bytes"], also)
 
         return measure
 
-    def joins(self, side: str) -> Measure:
+    def _joins(self, side: str, remembered: int) -> Measure:
         def measure() -> Reading:
-            figures = self._run("joins", Work(side, REMEMBERED, self._seconds))
+            figures = self._run("joins", Work(side, remembered, self._seconds))
             shown = {name: figures[name] for name in ("matches_per_event", "examined_per_event")}
-            return Reading(1e6 / figures["us"], shown)
+            return Reading(1e6 / figures["us"], {**shown, "count": remembered})
 
         return measure
 
@@ -124,6 +153,13 @@ class _Sides:
             count = min(PREFIXES, 2 * self._pace.registrations_max)
             figures = self._run("bounded", Work("all", count, self._seconds))
             return Reading(figures.pop("mb"), figures)
+
+        return measure
+
+    def hostile(self, side: str) -> Measure:
+        def measure() -> Reading:
+            figures = self._run("hostile", Work(side, OTHERS, self._seconds, OTHERS))
+            return Reading(figures.pop("p99_us"), figures)
 
         return measure
 

@@ -147,8 +147,11 @@ class CallbacksWorld:
         *,
         registrations: Sequence[int] = (7,),
         lanes: Sequence[int | None] = (),
+        notice: str = "",
     ) -> None:
-        """Insert deliveries of these events to the endpoint; `lanes` if it is ordered by key."""
+        """Insert deliveries of these events to the endpoint, and notify the workers. `lanes`: if it
+        is ordered by key; `notice`: the number that chooses a worker.
+        """
         self.partition(deliveries_partition(sent.partition_id))
         self.sql(
             "WITH written AS ("
@@ -170,7 +173,7 @@ class CallbacksWorld:
             list(lanes),
             endpoint_id,
         )
-        self.sql("SELECT pg_notify('eventhub_deliveries', '')")
+        self.sql("SELECT pg_notify('eventhub_deliveries', %s)", notice)
 
     def states(self, endpoint_id: int) -> list[str]:
         rows = self.sql(
@@ -338,11 +341,14 @@ async def receiver(
 
 @asynccontextmanager
 async def draining(
-    world: CallbacksWorld, *, allow: Sequence[str] = LOOPBACK
+    world: CallbacksWorld,
+    *,
+    allow: Sequence[str] = LOOPBACK,
+    units: set[asyncio.Task[int]] | None = None,
 ) -> AsyncIterator[CallbackDispatcher]:
-    """Run a drain in this test's own loop."""
+    """Run a drain in this test's own loop; `units` gets its units of work."""
     settings = DispatcherSettings(world.url, world.url, KEYRING, parse_allowed(allow), disable)
-    units: set[asyncio.Task[int]] = set()
+    units = set() if units is None else units
     drain = CallbackDispatcher(
         settings, request_unit=lambda: units.add(asyncio.create_task(drain.unit()))
     )

@@ -31,6 +31,7 @@ CASES: dict[str, tuple[float | None, float | None]] = {
     "hostile_refusal": (None, None),
     "neighbour_emit": (None, None),
     "callbacks_1": (None, None),
+    "callback_latency_20": (1.0, None),
     "sessions_idle": (1.0, None),
     "away_few": (2.0, None),
     "pull_shared": (0.15, None),

@@ -32,6 +32,10 @@ SELECT a.id, a.zone_id, s.id AS stream_id
   LEFT JOIN streams s ON s.zone_id = a.zone_id AND s.name = %(stream)s AND s.deleted_at IS NULL
  ORDER BY a.zone_id
 
+-- name: next
+-- The seconds until a heartbeat may be missed; null: none is expected.
+SELECT extract(epoch FROM min(due_at) - now())::float8 FROM applications WHERE due_at IS NOT NULL
+
 -- name: postpone
 -- A heartbeat came since, or nobody could have received one for the whole time-out.
 UPDATE applications

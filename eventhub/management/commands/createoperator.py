@@ -5,11 +5,13 @@ once. Django module.
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
+
 from eventhub.access.roles import ADMIN, ROLES
 from eventhub.accounts import operators
 from eventhub.accounts.operator_serializers import OPERATOR_NAME
 from eventhub.base.errors import InvalidField
-from eventhub.management.command import HubCommand
+from eventhub.management.command import HubCommand, secret_key
 
 
 class Command(HubCommand):
@@ -26,4 +28,5 @@ class Command(HubCommand):
         name = options["name"]
         if not OPERATOR_NAME.fullmatch(name):
             raise InvalidField("A name is letters, digits and `.`, `@`, `+`, `-`, `_`.")
+        settings.SECRET_KEY = secret_key()  # the processes of the hub check the token
         self.say(operators.create_operator(name=name, role=options["role"]).setup_token)

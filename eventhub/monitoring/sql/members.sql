@@ -1,21 +1,29 @@
 -- The processes of the hub. All times are the database's.
 
 -- name: heartbeat
--- A process whose row is gone was announced as lost; it joins again, and its start stays the same.
+-- A process whose row is gone was announced as lost; it joins again, and its start stays the same. The commit does not wait for
+-- the disk, because heartbeats are repeated.
 INSERT INTO members (id, kind, node, pid, version, started_at, last_seen_at)
-VALUES (%(id)s, %(kind)s, %(node)s, %(pid)s, %(version)s, clock_timestamp() - make_interval(secs => %(age_s)s),
-        clock_timestamp())
+SELECT %(id)s, %(kind)s, %(node)s, %(pid)s, %(version)s, clock_timestamp() - make_interval(secs => %(age_s)s),
+       clock_timestamp()
+ WHERE set_config('synchronous_commit', 'off', true) = 'off'
     ON CONFLICT (id) DO UPDATE SET last_seen_at = excluded.last_seen_at
 
 -- name: leave
 UPDATE members SET left_at = clock_timestamp() WHERE id = %(id)s
 
+-- name: notify
+-- Announces to the web processes that a member joined or left, or that a zone's presence was switched.
+SELECT pg_notify('eventhub_heads', 'member:0')
+
 -- name: changed
--- True if some member is to be announced. `watched_s`: the seconds in which a heartbeat could have been received.
-SELECT EXISTS (
-    SELECT FROM members
-     WHERE joined_at IS NULL OR left_at IS NOT NULL
-        OR (%(watched_s)s::float8 >= %(lost_s)s::float8 AND is_over(last_seen_at + make_interval(secs => %(lost_s)s), %(lost_s)s)))
+-- Whether some member is to be announced, and the seconds until the next one is lost without a further heartbeat. `watched_s`: the
+-- seconds in which a heartbeat could have been received.
+SELECT COALESCE(bool_or(joined_at IS NULL OR left_at IS NOT NULL
+        OR (%(watched_s)s::float8 >= %(lost_s)s::float8 AND is_over(last_seen_at + make_interval(secs => %(lost_s)s), %(lost_s)s))), false)
+       AS is_changed,
+       COALESCE(extract(epoch FROM min(last_seen_at) - now()) + %(lost_s)s, %(lost_s)s)::float8 AS lost_in_s
+  FROM members
 
 -- name: join
 UPDATE members SET joined_at = now() WHERE joined_at IS NULL

@@ -70,6 +70,22 @@ def test_a_name_is_one_of_the_own_client(hub: LiveHub, orders: LiveZone) -> None
         assert status(orders, method, path, other) == (404, "unknown_session")
 
 
+def test_the_session_that_has_the_position_of_a_group_is_not_found(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    create_group(orders, "team", sharing="one")
+    create_session(orders, group="team")
+    [(id,)] = hub.sql(
+        "SELECT s.id FROM sessions s JOIN zones z ON z.id = s.zone_id"
+        " WHERE z.name = %s AND s.kind = 'group'",
+        orders.name,
+    )
+    for method, route in (("POST", "pull"), ("POST", "acknowledgements"), ("GET", "events")):
+        body = {"streams": [{"stream": "orders", "sequence": 1}]} if "ack" in route else None
+        refused = hub.call(method, f"/v1/sessions/{id}/{route}", body, key=orders.admin)
+        assert (refused.status, refused.json["code"]) == (404, "unknown_session"), route
+
+
 def test_a_pull_that_acknowledges_in_another_stream_stores_nothing(
     hub: LiveHub, orders: LiveZone
 ) -> None:

@@ -1,6 +1,14 @@
 """The positions of sessions and their lag, and where a session is connected."""
 
-from tests.acceptance.consumers import acknowledge, connect, consumer, create_session, numbers
+from tests.acceptance.consumers import (
+    acknowledge,
+    change,
+    connect,
+    consumer,
+    create_group,
+    create_session,
+    numbers,
+)
 from tests.acceptance.wire import EVENT, session
 from tests.live import LiveHub, LiveZone
 
@@ -58,3 +66,22 @@ async def test_a_key_sees_positions_of_streams_that_it_may_listen_to(
         for key in (wide, narrow)
     ]
     assert seen == [["orders", "alarms"], ["alarms"]]
+
+
+def test_a_session_that_leaves_its_group_keeps_the_positions_of_its_own_registrations(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    zone.create_stream("orders")
+    zone.create_stream("refunds")
+    create_group(zone)
+    made = create_session(zone, group="g")
+    zone.register({"streams": ["orders"], "domain": "shop", "session_group": "g"})
+    zone.register({"streams": ["refunds"], "domain": "shop", "session": "s"})
+
+    def streams() -> list[str]:
+        page = hub.call("GET", "/v1/sessions/s/positions", key=zone.admin).json
+        return [one["stream"] for one in page["items"]]
+
+    assert streams() == ["orders", "refunds"]
+    change(zone, made, group=None)
+    assert streams() == ["refunds"]

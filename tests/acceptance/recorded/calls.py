@@ -8,6 +8,7 @@ from tests.acceptance.recorded import (
     every,
     hot,
     interest,
+    patterns,
     recovery,
     sessions,
     streams,
@@ -31,5 +32,7 @@ CALLS = [
     *recovery.CALLS,
     *applications.CALLS,
     *timers.CALLS,
+    *patterns.CALLS,
+    *patterns.ENDED,
     *interest.ENDED,
 ]

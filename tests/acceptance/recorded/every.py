@@ -22,6 +22,8 @@ PARAMETERS = {
     "replay": "1",
     "registration": "<registration>",
     "timer": "1",
+    "pattern": "<pattern>",
+    "pattern_group": "<patterngroup>",
     "handle": "tick",
     "endpoint": "<endpoint>",
     "group": "<group>",

@@ -109,7 +109,10 @@ def test_registrations_are_added_without_a_rebuild(world: World, start: Start) -
         expected.append((sequence, endpoint, registrations[:]))
         registrations += world.register(stream_id, [endpoint])
     eventually(lambda: world.deliveries(stream_id) == expected, "each from the next event on")
-    lines = [line for line in running.log().splitlines() if f"stream={stream_id} " in f"{line} "]
+    fields = (f" stream={stream_id} ", f" stream_id={stream_id} ")  # of a load, and of a lease
+    lines = [
+        line for line in running.log().splitlines() if any(field in f"{line} " for field in fields)
+    ]
     loads = [line for line in lines if "interest_loaded" in line]
     assert len(loads) == sum("lease_taken" in line for line in lines)
     assert not [line for line in loads if "reason=lease" not in line]

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from delivery.forward.lease_holder import LeaseHolder
-from delivery.forward.leases import Lease, Leases, add_streams
-from delivery.forward.stream import ForwarderContext
+from delivery.forward.leases import STREAMS, Lease, Leases, add_streams
+from delivery.forward.stream import ForwarderContext, stream_leases
 from delivery.forward.stream_matchers import StreamMatchers
 from delivery.forward.write import writing_pool
 from delivery.forward.zone import ZoneCaches
@@ -50,11 +49,11 @@ async def forwarded_stream(
     database from which the forwarder renews its leases.
     """
     async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
-        leases, clock = Leases(SystemClock()), SystemClock()
+        leases, clock = Leases(SystemClock(), STREAMS), SystemClock()
         interests = StreamMatchers(
             log, Feed(log), ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
-        holder = LeaseHolder(
+        holder = stream_leases(
             ForwarderContext(log, pool, leases, interests, clock, lambda piece: None),
             url or world.url,
         )
@@ -105,8 +104,8 @@ async def test_a_long_match_keeps_its_lease(world: World, tmp_path: Path) -> Non
     """
     async with forwarded_stream(world, tmp_path) as (lease, connection):
         assert matched_for(2 * limits.FORWARD_LEASE_S) > 0  # in the event loop: nothing is awaited
-        other = Leases(SystemClock())
-        assert await other.acquire(connection) == {}
+        other = Leases(SystemClock(), STREAMS)
+        assert await other.acquire(connection) == []
         epoch = "SELECT epoch FROM forwarding WHERE stream_id = %s"
         assert world.sql(epoch, lease.stream_id) == [(lease.epoch,)]
 
@@ -118,7 +117,7 @@ async def test_a_loop_that_hangs_loses_its_leases(
     monkeypatch.setattr(limits, "FORWARD_HELD_S_MAX", 0.3)
     async with forwarded_stream(world, tmp_path) as (lease, connection):
         matched_for(0.3 + 1.5 * limits.FORWARD_LEASE_S)
-        other = Leases(SystemClock())
+        other = Leases(SystemClock(), STREAMS)
         assert lease.stream_id in {one.stream_id for one in await other.acquire(connection)}
         await other.leave(connection)
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from delivery.forward.lease_holder import LeaseHolder
-from delivery.forward.leases import Lease, Leases, StreamPosition, add_streams, position_of
+from delivery.forward.leases import STREAMS, Lease, Leases, StreamPosition, add_streams, position_of
 from delivery.forward.plan import MatchedEvent, SegmentRef, batches
-from delivery.forward.stream import ForwarderContext
+from delivery.forward.stream import ForwarderContext, stream_leases
 from delivery.forward.stream_matchers import StreamMatchers
 from delivery.forward.write import expand, segment_refs, write, writing_pool
 from delivery.forward.zone import ZoneCaches
@@ -41,16 +40,16 @@ async def connection(world: World) -> AsyncIterator[Connection]:
 
 
 @asynccontextmanager
-async def forwarder(connection: Connection) -> AsyncIterator[Leases]:
+async def forwarder(connection: Connection) -> AsyncIterator[Leases[Lease]]:
     """Yield the leases of one more live forwarder."""
-    leases = Leases(ManualClock())
+    leases = Leases(ManualClock(), STREAMS)
     await leases.renew(connection)
     yield leases
     await leases.leave(connection)
 
 
 async def leased(
-    world: World, connection: Connection, leases: Leases
+    world: World, connection: Connection, leases: Leases[Lease]
 ) -> tuple[Lease, StreamPosition, SegmentRef]:
     """Return a new stream leased by a forwarder."""
     stream_id = world.stream()
@@ -59,8 +58,10 @@ async def leased(
     await leases.renew(connection)
     taken = await leases.acquire(connection)
     lease = next(lease for lease in taken if lease.stream_id == stream_id)
+    position = await position_of(connection, lease)
+    assert position is not None
     refs = await segment_refs(connection, [segment])
-    return lease, taken[lease], refs[segment]
+    return lease, position, refs[segment]
 
 
 def matched(
@@ -230,14 +231,14 @@ async def test_forwarders_share_free_streams(world: World, connection: Connectio
         one, other = await first.acquire(connection), await second.acquire(connection)
         assert abs(len(one) - len(other)) <= 1
         assert not {lease.stream_id for lease in one} & {lease.stream_id for lease in other}
-        assert len(one) + len(other) == first.share.streams
+        assert len(one) + len(other) == first.share.total
 
 
 async def test_a_lease_expires_by_the_own_clock_until_it_is_renewed(
     world: World, connection: Connection
 ) -> None:
     clock = ManualClock()
-    leases = Leases(clock)
+    leases = Leases(clock, STREAMS)
     await leases.renew(connection)
     lease, _, _ = await leased(world, connection, leases)
     clock.advance_s(limits.FORWARD_LEASE_S - 0.1)
@@ -252,7 +253,7 @@ async def test_a_lease_expires_by_the_own_clock_until_it_is_renewed(
 async def test_renewal_waits_for_no_write(world: World, connection: Connection) -> None:
     """One stream's long write does not let other leases expire."""
     clock = ManualClock()
-    leases = Leases(clock)
+    leases = Leases(clock, STREAMS)
     await leases.renew(connection)
     busy, _, _ = await leased(world, connection, leases)
     other, _, _ = await leased(world, connection, leases)
@@ -299,15 +300,17 @@ async def test_a_lease_forgotten_while_it_is_renewed_stays_forgotten(
 async def test_released_streams_are_not_held_when_the_database_fails(
     world: World, connection: Connection, tmp_path: Path
 ) -> None:
-    leases = Leases(ManualClock())
+    leases = Leases(ManualClock(), STREAMS)
     for _ in range(4):
         await leased(world, connection, leases)
     async with Log.open(database_url=world.url) as log, writing_pool(world.url) as pool:
         interests = StreamMatchers(
             log, Feed(log), ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
-        context = ForwarderContext(log, pool, leases, interests, ManualClock(), lambda batch: None)
-        holder = LeaseHolder(context, world.url)
+        context = ForwarderContext(
+            log, pool, leases, interests, ManualClock(), lambda *_: None, lambda: False
+        )
+        holder = stream_leases(context, world.url)
         for lease in leases.held:
             holder._start(lease)
         async with forwarder(connection):
@@ -316,8 +319,8 @@ async def test_released_streams_are_not_held_when_the_database_fails(
             await away.close()
             with pytest.raises(psycopg.OperationalError):
                 await holder._share(away)
-            assert len(holder.streams) == 2
-            assert set(leases.held) == set(holder.streams)
+            assert len(holder.works) == 2
+            assert set(leases.held) == set(holder.works)
             await holder.stop()
     assert leases.held == []
 

@@ -28,6 +28,7 @@ export const BOUNDED: readonly Bounded[] = [
   { kind: "registrations", label: "Registrations", beyond: "new ones are refused (409)", units: COUNT },
   { kind: "endpoints", label: "Endpoints", beyond: "new ones are refused (409)", units: COUNT },
   { kind: "timers", label: "Timers", beyond: "new ones are refused (409)", units: COUNT },
+  { kind: "patterns", label: "Patterns", beyond: "new ones are refused (409)", units: COUNT },
   { kind: "backlog_events", label: "Pending deliveries", beyond: "the oldest are dropped", units: COUNT },
   { kind: "backlog_bytes", label: "Bytes of pending deliveries", beyond: "the oldest are dropped", units: BYTES },
 ];

@@ -20,6 +20,7 @@ from tests.acceptance.eventhub.api import (
     test_bad_inputs_open,
     test_bad_inputs_operators,
     test_bad_inputs_plans,
+    test_bad_inputs_queries,
     test_bad_inputs_registrations,
     test_bad_inputs_sessions,
     test_bad_inputs_socket,
@@ -38,6 +39,7 @@ CASES = (
     *test_bad_inputs_open.CASES,
     *test_bad_inputs_operators.CASES,
     *test_bad_inputs_plans.CASES,
+    *test_bad_inputs_queries.CASES,
     *test_bad_inputs_registrations.CASES,
     *test_bad_inputs_sessions.CASES,
     *test_bad_inputs_socket.HANDSHAKES,
@@ -51,9 +53,6 @@ NOT_TRIED = {
     "internal",
     "unavailable",
     "nothing_to_index",  # see test_match_index.py
-    # the hub runs no patterns yet: see tests/unit/registrations
-    *("pattern_too_large", "program_syntax", "program_too_large"),
-    *("temporal_syntax", "temporal_too_large"),
     "match_index_not_used",  # a stream that changed while a builder began
     "match_index_outdated",  # a builder came before another one
     "database_unavailable",

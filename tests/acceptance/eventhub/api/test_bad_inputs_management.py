@@ -16,7 +16,7 @@ from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES
 from registrations.interest.operations import INTEREST_ROUTES
-from tests.acceptance import bad_timers
+from tests.acceptance import bad_patterns, bad_timers
 from tests.acceptance.bad_inputs import EMIT, Bad, World, routes
 
 pytestmark = pytest.mark.usefixtures("untouched")
@@ -34,6 +34,8 @@ PARAMETERS = {
     "replay": "1",
     "registration": "<registration>",
     "timer": "1",
+    "pattern": "<pattern>",
+    "pattern_group": "<patterngroup>",
     "handle": "tick",
     "endpoint": "<endpoint>",
     "group": "<group>",
@@ -56,6 +58,8 @@ UNKNOWN = {  # what no name can be is not there
     "replay": "unknown_replay",
     "registration": "unknown_registration",
     "timer": "unknown_timer",
+    "pattern": "unknown_pattern",
+    "pattern_group": "unknown_pattern_group",
     "endpoint": "unknown_endpoint",
     "group": "unknown_group",
     "session": "unknown_session",
@@ -406,7 +410,13 @@ _OF_APPLICATIONS = (
         "/v1/application-groups/nobody", 404, "unknown_application_group",
         {"field": "application_group"}),
 )  # fmt: skip
-CASES = (*of_every_route(), *OF_ONE_ROUTE, *_OF_APPLICATIONS, *bad_timers.bad_requests())
+CASES = (
+    *of_every_route(),
+    *OF_ONE_ROUTE,
+    *_OF_APPLICATIONS,
+    *bad_timers.bad_requests(),
+    *bad_patterns.bad_requests(),
+)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route} {case.name}")

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from delivery.forward.leases import Leases, add_streams
+from delivery.forward.leases import STREAMS, Leases, add_streams
 from delivery.forward.write import writing_pool
 from delivery.partitions.create import create_partitions
 from eventhub.base import limits
@@ -121,7 +121,7 @@ async def test_a_dead_forwarder_holds_no_stream_after_the_clock_was_set_back(
             heads = "SELECT segment::text FROM heads WHERE stream_id = %s"
             [[segment]] = forwarding.sql(heads, stream)
             await add_streams(connection, [CallbackStream(stream, segment, 0)])
-        dead, living = Leases(ManualClock()), Leases(ManualClock())
+        dead, living = Leases(ManualClock(), STREAMS), Leases(ManualClock(), STREAMS)
         await dead.renew(connection)
         assert len(await dead.acquire(connection)) == 6
         forwarding.sql(f"UPDATE forwarding SET expires_at = {SHIFTED}")
@@ -129,4 +129,4 @@ async def test_a_dead_forwarder_holds_no_stream_after_the_clock_was_set_back(
         await living.renew(connection)
         assert living.share.forwarders == 1
         assert len(await living.acquire(connection)) == 6
-        assert await living.acquire(connection) == {}
+        assert await living.acquire(connection) == []

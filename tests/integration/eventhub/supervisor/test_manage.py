@@ -29,6 +29,25 @@ def test_a_command_without_database_url_names_the_setting(command: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_an_operator_is_not_created_without_the_key_of_the_hub(tmp_path: Path) -> None:
+    """The hub would refuse its token."""
+    env = {name: value for name, value in os.environ.items() if name != "EVENTHUB_SECRET_KEY"}
+    done = subprocess.run(
+        [sys.executable, str(MANAGE), "createoperator", "alice"],
+        env={
+            **env,
+            "DATABASE_URL": f"postgresql:///?host={tmp_path}",
+            "EVENTHUB_DATA": str(tmp_path),
+        },
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 1
+    assert "EVENTHUB_SECRET_KEY is not set" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("action", ["run", "verify"])
 def test_the_archive_of_a_hub_must_be_set(action: str) -> None:
     """Another folder than the hub's would be another archive."""

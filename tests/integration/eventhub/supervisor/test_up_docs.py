@@ -268,12 +268,24 @@ def test_url_of_the_page_about_operations_is_right(hub: Hub) -> None:
     assert "ehk_" in run(hub, f"{export}\n.venv/bin/python manage.py createkey anybody\n")
 
 
+def test_the_token_of_an_operator_created_beside_the_hub_is_accepted(hub: Hub) -> None:
+    """The command signed it with another key than the hub's, whose file it did not read."""
+    export = commands("operations.md", "export DATABASE_URL=").splitlines()[0]
+    assert '"role":"viewer"' in run(hub, f"{export}\n{SET_UP}")
+
+
 def test_no_page_names_manage_py_in_a_block_without_its_interpreter() -> None:
     for page in (HOME / "README.md", *(HOME / "docs").glob("*.md")):
         for block in BLOCK.findall(page.read_text()):
             assert not re.search(r"(?<!\.venv/bin/python )manage\.py", block), page
 
 
+SET_UP = """
+BODY='{"username": "alice", "setup_token": "%s", "password": "four odd words"}'
+export EVENTHUB_DATA=$PWD/var
+TOKEN=$(.venv/bin/python manage.py createoperator alice --role viewer)
+printf "$BODY" "$TOKEN" | curl http://127.0.0.1:8000/v1/session/setup --json @-
+"""
 SENT = """
 KEY=$(.venv/bin/python -c \
 'import json; print(json.load(open("var/credentials.json"))["client"]["key"])')

@@ -1,6 +1,7 @@
 """Conditions: which are equal, how often they are evaluated, and their removal."""
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -124,6 +125,15 @@ def test_a_spec_without_pairs_costs_nothing_without_its_attribute() -> None:
     assert evaluated(filters, given) == 2
 
 
+def test_a_spec_without_pairs_costs_nothing_for_other_types() -> None:
+    texts = [f"(and (type '*::t{n}) (> x 1))" for n in range(100)]
+    filters = filtering(RarestPairMatcher(lambda event: (event.type, "t5")), *texts)
+    given = Event("", "t7", {"x": 2})
+    assert sorted(filters.match(given)) == [5, 7]
+    assert evaluated(filters, given) == 3  # two types, and one test that both have
+    assert filters.match(Event("", "t7", {})) == []
+
+
 def test_tests_are_evaluated_only_if_the_pairs_hold() -> None:
     filters = filtering(
         RarestPairMatcher(), *(f"(and (= a {n}) (= b 1) (> x {n}))" for n in range(100))
@@ -148,13 +158,17 @@ def test_a_test_stays_while_one_conjunction_has_it(make: type[Matcher]) -> None:
         assert matcher.match(event(a=1, b=1, x=3)) == []
 
 
+def _lengths(lists: dict[str, list[Any]]) -> dict[str, int]:
+    return {name: len(found) for name, found in lists.items()}
+
+
 def contents(matcher: Matcher) -> list[object]:
     """Return all that a matcher with an index stores of its registrations."""
     if isinstance(matcher, CompileMatcher):
         return [*matcher.size()]
     assert isinstance(matcher, RarestPairMatcher)
     gates = [
-        (gate.key, len(gate.loose), {path: len(found) for path, found in gate.anchored.items()})
+        (gate.key, len(gate.loose), [*map(_lengths, (gate.anchored, gate.typed))])
         for gate in matcher._gates.values()
     ]
     prefixes = [dict(sorted(gate.prefixes.items())) for gate in matcher._gates.values()]
@@ -168,7 +182,8 @@ def test_removed_filters_leave_no_test_no_anchor_and_no_path(make: type[Matcher]
     filters = filtering(matcher, *texts)
     before = contents(matcher)
     for id in range(10, 60):
-        more = f"(or {texts[id % 3]} (> m.n{id % 7} {id}) (and (= c 1) (< a.b {id})))"
+        typed = f"(and (type 'd::t{id % 5}) (> a.b {id}))"
+        more = f"(or {texts[id % 3]} (> m.n{id % 7} {id}) (and (= c 1) (< a.b {id})) {typed})"
         filters.add(id, specs_of(parse_predicate(more)))
     assert contents(matcher) != before
     for id in range(10, 60):
