@@ -1017,6 +1017,10 @@ END_PATTERN_GROUPS_MAX = 100  # of one client, with a deleted stream in one tran
 PATTERN_DRY_RUN_EVENTS_MAX = 1_000  # a person reads the steps; of a stream, read in some 2 s
 PATTERN_DRY_RUN_EVENTS_DEFAULT = 100  # of a stream
 PATTERN_DRY_RUN_S_MAX = 10.0  # of a dry run, in a thread of a web process
+# read and fed again for one look at a pattern's partial matches: some 3 s
+PATTERN_WAITING_EVENTS_MAX = 20_000
+PATTERN_WAITING_KEYS_MAX = 100  # partitions in one answer
+PATTERN_WAITING_RETRY_S = 10  # until the next snapshot: PATTERN_SNAPSHOT_INTERVAL_S
 
 # --- temporal patterns ---
 TEMPORAL_MEMORY_DEFAULT = 1_000  # most recent events of the stream that a pattern remembers ...

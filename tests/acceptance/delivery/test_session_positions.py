@@ -38,6 +38,36 @@ async def test_positions_and_lag_follow_the_acknowledgements(hub: LiveHub, zone:
     assert connected["connected_process"] == f"{node} {hub.web[0].pid}"
 
 
+async def test_a_session_that_is_pulled_is_not_shown_as_connected(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    """It was, by a process named `pull`, for ever after its first pull."""
+    zone.create_stream("orders")
+    made = consumer(zone)
+    zone.emit("orders", EVENT)
+    path = f"/v1/sessions/{made['id']}"
+    assert hub.call("POST", f"{path}/pull", {}, key=zone.admin).json["events"]
+    shown = hub.call("GET", path, key=zone.admin).json
+    assert (shown["connected_at"], shown["connected_process"]) == (None, None)
+
+
+async def test_a_session_of_a_killed_process_is_not_shown_as_connected(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    """It was, until it connected again. The process's heartbeats end, and it is lost."""
+    zone.create_stream("orders")
+    made = consumer(zone)
+    path = f"/v1/sessions/{made['id']}"
+    async with session(hub, zone.admin) as reader:
+        await connect(reader)
+        shown = hub.call("GET", path, key=zone.admin).json
+        node = shown["connected_process"].split()[0]
+        lost = "UPDATE sessions SET attached_process = %s WHERE id = %s"
+        hub.sql(f"{lost} RETURNING id", f"{node} 999999999", made["id"])
+        shown = hub.call("GET", path, key=zone.admin).json
+    assert (shown["connected_at"], shown["connected_process"]) == (None, None)
+
+
 async def test_a_session_without_positions_has_no_lag(hub: LiveHub, zone: LiveZone) -> None:
     zone.create_stream("orders")
     lossy = consumer(zone, "lossy", quality="best_effort")
