@@ -11,8 +11,8 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
 	&& echo $$python && break; done)
-# test processes: five for two cores, because tests wait half of their time; each takes 1 GiB of
-# memory with its servers
+# test processes: five for two cores leave these idle for 1 %; each has servers, a hub and a collection
+# of its own, 15 s of processor time, so that eight take 15 % longer. Each takes 1 GiB of memory.
 WORKERS := $(shell $(PYTHON) -c 'import os; \
 	room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30; \
 	print(max(2, min(5 * len(os.sched_getaffinity(0)) // 2, room, 8)))')
@@ -58,14 +58,18 @@ $(VENV)/.stamp-node: requirements.txt $(VENV)/.stamp-venv
 
 $(VENV)/.stamp-requirements: requirements.txt $(VENV)/.stamp-node
 	@echo "Installing the hub's packages (about a minute)"
-	@$(call COUNT,$(PIP) install --require-hashes -r requirements.txt,$(shell grep -c '==' requirements.txt))
+	@$(call COUNT,$(PIP) install --no-compile --require-hashes -r requirements.txt,$(shell grep -c '==' requirements.txt))
 	@touch $@
+
+# of the packages, beside the engine's compiler: pip would do it on one processor. Some packages have
+# files that are not Python 3, which nothing imports.
+BYTECODE := { $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib/python3.11/site-packages || true; }
 
 KERNEL := setup.py $(wildcard registrations/match_index/engines/*.cpp registrations/match_index/engines/*.h)
 
 $(VENV)/.stamp-package: pyproject.toml clients/python/pyproject.toml $(KERNEL) $(VENV)/.stamp-requirements
 	@echo "Installing EventHub, with its compiled engine if there is a compiler (about half a minute)"
-	@$(PIP) --quiet install --no-deps --no-build-isolation -e . -e clients/python
+	@$(BYTECODE) & $(PIP) --quiet install --no-deps --no-build-isolation -e . -e clients/python && wait
 	@$(BIN)/python -m registrations.match_index.engines.available
 	@touch $@
 
@@ -124,7 +128,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-r
 FOLDERS := $(if $(AREA),$(wildcard tests/*/$(AREA) tests/*/eventhub/$(AREA)))
 $(if $(AREA),$(if $(FOLDERS),,$(error no folder of tests is named $(AREA): see tests/*/ and tests/*/eventhub/)))
 
-# linters run beside the tests, which leave a fifth of the processors idle
+# linters run beside the tests, at a lower priority
 test: tests-alone lint-beside ## run linters and all tests: make test AREA=delivery ARGS="-k cursor"
 
 tests-alone: setup $(VENV)/.stamp-dev $(CLASSES)

@@ -214,9 +214,12 @@ async def extend(connection: Connection, holder: Holder, given: Sequence[Extende
     return int(await fetch_value(connection, SQL["extend"], values))
 
 
-async def retain(connection: Connection, holder: Holder, visibility_s: float) -> None:
-    """Let the holder have everything that it has for so many seconds from now."""
-    await connection.execute(SQL["retain"], {**_of(holder), "visibility_s": visibility_s})
+async def retain(
+    connection: Connection, holder: Holder, streams: Sequence[int], visibility_s: float
+) -> None:
+    """Let the holder have everything that it has of these streams for so many seconds from now."""
+    values = {**_of(holder), "streams": [*streams], "visibility_s": visibility_s}
+    await connection.execute(SQL["retain"], values)
 
 
 async def give_back(connection: Connection, holder: Holder) -> None:

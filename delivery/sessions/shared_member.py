@@ -151,7 +151,9 @@ class SharedMember:
         if monotonic() >= self._retain_s:
             self._retain_s = monotonic() + limits.SHARED_RETAIN_S
             async with reading(self._sources.services.pool) as connection:
-                await claims.retain(connection, self._holder, limits.SHARED_CLAIM_S)
+                # without the streams on which the rights were lost: other members get their events
+                streams = [reader.info.id for reader in self._source.session.readers.values()]
+                await claims.retain(connection, self._holder, streams, limits.SHARED_CLAIM_S)
         events = await self._source.take(
             self._holder, limits.PULL_EVENTS_DEFAULT, limits.SHARED_CLAIM_S, self.window
         )

@@ -61,9 +61,10 @@ WITH given AS MATERIALIZED (
 SELECT count(*) FROM changed
 
 -- name: retain
--- Let a holder have what it has for so many seconds more.
+-- Let a holder have what it has of some streams for so many seconds more.
 UPDATE session_claims SET claimed_until = statement_timestamp() + make_interval(secs => %(visibility_s)s::float8)
  WHERE session_id = %(session_id)s AND holder_id = %(holder_id)s AND claimed_until > statement_timestamp()
+   AND stream_id = ANY (%(streams)s::bigint[])
 
 -- name: give_back
 -- Give back what a holder has.

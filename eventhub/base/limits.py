@@ -419,6 +419,7 @@ SESSION_POSITIONS_INTERVAL_S = 5.0  # between saves of a session without acknowl
 SESSION_POSITIONS_RENEW_S = 6 * 3600.0  # between saves of unchanged ones: retention counts days
 SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
 SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
+SESSION_SETTINGS_CHECK_S = 10.0  # between reads of all settings, without an event of `system`
 SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
 SESSION_BLOCK_EVENTS = 256  # that sessions which are behind share; indexing them takes 5 ms
 SPECS_NARROWING_MAX = 256  # conjunctions that are looked up in a block: more are matched instead
@@ -1016,6 +1017,10 @@ END_PATTERN_GROUPS_MAX = 100  # of one client, with a deleted stream in one tran
 PATTERN_DRY_RUN_EVENTS_MAX = 1_000  # a person reads the steps; of a stream, read in some 2 s
 PATTERN_DRY_RUN_EVENTS_DEFAULT = 100  # of a stream
 PATTERN_DRY_RUN_S_MAX = 10.0  # of a dry run, in a thread of a web process
+# read and fed again for one look at a pattern's partial matches: some 3 s
+PATTERN_WAITING_EVENTS_MAX = 20_000
+PATTERN_WAITING_KEYS_MAX = 100  # partitions in one answer
+PATTERN_WAITING_RETRY_S = 10  # until the next snapshot: PATTERN_SNAPSHOT_INTERVAL_S
 
 # --- temporal patterns ---
 TEMPORAL_MEMORY_DEFAULT = 1_000  # most recent events of the stream that a pattern remembers ...

@@ -4,7 +4,6 @@ Django module.
 A session here is one of READY's: a durable resource of a client. Django's sessions are logins.
 """
 
-from datetime import datetime
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
@@ -230,11 +229,6 @@ class Session(DeliverySettings):
             "window": found.window,
             "attempts_max": found.attempts_max,
         }
-
-    @property
-    def connected_at(self) -> datetime | None:
-        """Since when a connection serves it."""
-        return None if self.attachment is None else self.attached_at
 
 
 class SessionCursor(models.Model):

@@ -58,6 +58,7 @@ GROUPS = {
     "monitoring": "Events about clients and API calls: show and switch them.",
     "pattern-groups": "Pattern groups: create, suspend and delete them with their patterns.",
     "patterns": "Patterns over several events: create, change, check, try and delete them.",
+    "patterns waiting": "Partial matches of a pattern: what is bound, and what it waits for.",
     "presence": "Connected clients: list them.",
     "operators": "Operators: create them, change their roles and delete them.",
     "operators setup-token": "Set-up tokens, with which operators set their passwords.",

@@ -67,12 +67,20 @@ def stream_to_write(actor: Actor, name: str, field: str) -> RegistrationStream:
 
 def require_group(actor: Actor, group: PatternGroup) -> None:
     """Raise Forbidden unless the actor may read a group's streams and write its outputs."""
+    names = require_listen_to_group(actor, group)
+    for id in [group.output_stream_id] if group.output_stream_id else group.streams:
+        actor.require("emit", names[id])
+
+
+def require_listen_to_group(actor: Actor, group: PatternGroup) -> dict[int, str]:
+    """Return the names of a group's streams by id. Raises Forbidden unless the actor may read all
+    that it reads.
+    """
     ids = [*group.streams, *filter(None, [group.output_stream_id])]
     names = statements.stream_names(raw_connection(), ids)
     for id in group.streams:
         actor.require_listen(names[id], field="group")
-    for id in [group.output_stream_id] if group.output_stream_id else group.streams:
-        actor.require("emit", names[id])
+    return names
 
 
 def require_targets(actor: Actor, client_id: int, items: Iterable[ParsedPattern]) -> None:

@@ -1,7 +1,7 @@
 """Errors of pattern groups, part of the one tree of eventhub/base/errors.py. Plain module."""
 
 from eventhub.base import limits
-from eventhub.base.errors import Conflict, EventHubError, NotFound
+from eventhub.base.errors import Conflict, EventHubError, NotFound, Unavailable
 
 
 class UnknownPatternGroup(NotFound):
@@ -40,3 +40,9 @@ class TooManyPatterns(EventHubError):
     """The request has more patterns than the hub accepts at once; split it."""
 
     status = 413
+
+
+class StateUnavailable(Unavailable):
+    """The partial matches cannot be computed now, because the group has consumed too much since its
+    last snapshot; try again after the seconds in Retry-After.
+    """

@@ -217,6 +217,27 @@ class PatternDryRunSerializer(Serializer):
     is_complete = serializers.BooleanField(help_text="False: the time of a dry run was over.")
 
 
+class PatternPartitionSerializer(Serializer):
+    key = serializers.JSONField(allow_null=True, help_text="null: the pattern has no partitions.")
+    tree = ObjectField(
+        help_text="The parts of the pattern, as in a dry run: `element`, `status`, `since`,"
+        " `expires_at`, `bound`, `children`."
+    )
+
+
+class PatternWaitingSerializer(Serializer):
+    pattern = serializers.IntegerField()
+    version = serializers.IntegerField()
+    status = OneOfField(choices=PatternStatus.State.values)
+    consumed = serializers.IntegerField(
+        help_text="Number of events that the group had consumed at its last checkpoint."
+    )
+    partitions = PatternPartitionSerializer(many=True, help_text="Those with partial matches.")
+    is_complete = serializers.BooleanField(
+        help_text=f"False: there are more than {limits.PATTERN_WAITING_KEYS_MAX}."
+    )
+
+
 NEW_PATTERNS = PolymorphicProxySerializer(
     component_name="NewPatterns",
     serializers=[NewPatternSerializer, NewPatternSerializer(many=True)],

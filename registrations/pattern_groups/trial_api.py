@@ -1,4 +1,6 @@
-"""The API of checks and dry runs of patterns, which store nothing. Django module."""
+"""The API of checks and dry runs of patterns, and of their partial matches: nothing is stored.
+Django module.
+"""
 
 from typing import Any
 
@@ -7,14 +9,32 @@ from eventhub.api.permissions import IsAuthenticated
 from eventhub.api.resource import ResourceView, operation
 from eventhub.base import errors
 from registrations.errors import TransientStream
-from registrations.pattern_groups import trial_selectors
-from registrations.pattern_groups.api import TEXTS
+from registrations.pattern_groups import trial_selectors, waiting_selectors
+from registrations.pattern_groups.api import TEXTS, Patterns
+from registrations.pattern_groups.errors import StateUnavailable
 from registrations.pattern_groups.serializers import (
     PatternCheckRequestSerializer,
     PatternCheckSerializer,
     PatternDryRunRequestSerializer,
     PatternDryRunSerializer,
+    PatternWaitingSerializer,
 )
+
+
+class WaitingPattern(Patterns):
+    """The partial matches of a pattern."""
+
+    noun = "what a pattern waits for", "patterns"
+    kind = ""
+    serializer_class = PatternWaitingSerializer
+
+    @operation(
+        "Show the partial matches of a pattern: what is bound, and what it waits for",
+        *(StateUnavailable, errors.Forbidden),
+    )
+    def get_object(self) -> dict[str, Any]:
+        found = super().get_object()
+        return waiting_selectors.waiting_of(actor=self.actor, pattern=found)
 
 
 class PatternCheck(ResourceView):

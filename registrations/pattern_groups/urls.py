@@ -3,7 +3,7 @@
 from django.urls import path
 
 from eventhub.api.json import StrictJSONParser
-from eventhub.api.resource import CHANGE_AND_DELETE, LIST_AND_CREATE
+from eventhub.api.resource import CHANGE_AND_DELETE, LIST_AND_CREATE, ONE
 from registrations.pattern_groups import api, trial_api
 
 one = api.Patterns.as_view(CHANGE_AND_DELETE, parser_classes=(StrictJSONParser,))
@@ -12,4 +12,5 @@ urlpatterns = [
     path("/check", trial_api.PatternCheck.as_view({"post": "create"})),
     path("/dry-run", trial_api.PatternDryRun.as_view({"post": "create"})),
     path("/<str:pattern>", one),
+    path("/<str:pattern>/waiting", trial_api.WaitingPattern.as_view(ONE)),
 ]

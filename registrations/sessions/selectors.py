@@ -6,6 +6,8 @@ from django.db.models import (
     BigIntegerField,
     Case,
     Count,
+    DateTimeField,
+    Exists,
     F,
     IntegerField,
     OuterRef,
@@ -13,12 +15,14 @@ from django.db.models import (
     QuerySet,
     Subquery,
     Sum,
+    TextField,
     Value,
     When,
 )
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models.functions import Coalesce, Concat, Greatest
 
 from eventhub.access.principal import Actor
+from eventhub.monitoring.models import Member
 from eventhub.sessions.models import (
     LIVE,
     Kind,
@@ -63,6 +67,12 @@ def _if(condition: Q, then: Any) -> Any:
     return Case(When(condition, then=then), default=Value(None), output_field=BigIntegerField())
 
 
+# a process that was killed did not end its connections, and pulls have none
+_CONNECTED = Exists(
+    Member.objects.filter(left_at=None, kind=Member.Kind.WEB)
+    .annotate(process=Concat("node", Value(" "), "pid", output_field=TextField()))
+    .filter(process=OuterRef("attached_process"))
+) & Q(attachment__isnull=False)
 # best-effort sessions have no positions; of a group that shares, its own session has them
 _RELIABLE = Q(kind=Kind.CONSUMER) & (
     Q(group__isnull=True, quality=Quality.RELIABLE) | Q(group__quality=Quality.RELIABLE)
@@ -74,6 +84,8 @@ SESSIONS = CLIENTS_SESSIONS.select_related("group").annotate(
     client_name=F("client__name"),
     group_name=F("group__name"),
     registrations=_registrations("session"),
+    connected_at=Case(When(_CONNECTED, then=F("attached_at")), output_field=DateTimeField()),
+    connected_process=Case(When(_CONNECTED, then=F("attached_process")), output_field=TextField()),
     lag=_if(_RELIABLE, _lag("session")),
     in_flight=_claims("holder"),
 )

@@ -227,10 +227,10 @@ class SessionSerializer(ChangedSerializer, AnswerSerializer):
         " it is a consumer session.",
     )
     connected_at = MomentField(
-        allow_null=True, help_text="Since when a connection serves it; null: none does."
+        allow_null=True,
+        help_text="Since when a connection serves it; null: none does, also while it is pulled.",
     )
     connected_process = serializers.CharField(
-        source="attached_process",
         allow_null=True,
         help_text="The process of the hub that has the connection: its node and its process id, as"
         " in `GET /v1/members`.",

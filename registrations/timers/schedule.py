@@ -7,11 +7,12 @@ occurs twice only the first counts, except for expressions with `*` as minute or
 every such minute (as in Debian's cron).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 
@@ -175,12 +176,16 @@ def _zone(name: str) -> Any:
     return UTC if name == "UTC" else ZoneInfo(name)
 
 
+@cache
+def _zone_names() -> Set[str]:
+    """Return the names of time zones, without those that each machine defines for itself."""
+    return available_timezones() - {"localtime", "Factory"}
+
+
 def _require_cron(text: str, zone: str, now: datetime) -> None:
-    try:
-        tz = _zone(zone)
-    except (KeyError, ValueError, OSError):
-        message = "This must be a time zone such as Europe/Berlin."
-        raise InvalidField(message, field="timezone") from None
+    if zone not in _zone_names():
+        raise InvalidField("This must be a time zone such as Europe/Berlin.", field="timezone")
+    tz = _zone(zone)
     try:
         if len(text.split()) != 5:
             raise CronSimError("Wrong number of fields")

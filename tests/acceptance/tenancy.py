@@ -153,6 +153,7 @@ READS = (
     Row("GET /v1/patterns", "/v1/patterns", "listen", own=True),
     Row("GET /v1/patterns", "/v1/patterns?group=<patterngroupname>", "listen", own=True),
     Row("GET /v1/patterns/{pattern}", "/v1/patterns/<pattern>", "listen"),
+    Row("GET /v1/patterns/{pattern}/waiting", "/v1/patterns/<pattern>/waiting", "listen"),
     Row("POST /v1/patterns/check", "/v1/patterns/check", "emit listen manage peer", own=True,
         body={"language": "ready", "text": "{A}"}),
     Row("POST /v1/patterns/dry-run", "/v1/patterns/dry-run", "listen peer",

@@ -29,6 +29,7 @@ const pages = [
   { path: "operators", lazy: async () => ({ Component: (await import("../pages/OperatorsPage")).OperatorsPage }) },
   { path: "filters", lazy: async () => ({ Component: (await import("../pages/FilterPage")).FilterPage }) },
   { path: "sessions", lazy: async () => ({ Component: (await import("../pages/SessionsPage")).SessionsPage }) },
+  { path: "patterns", lazy: async () => ({ Component: (await import("../pages/PatternsPage")).PatternsPage }) },
   { path: "groups", lazy: async () => ({ Component: (await import("../pages/GroupsPage")).GroupsPage }) },
   {
     path: "registrations",

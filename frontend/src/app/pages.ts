@@ -19,6 +19,7 @@ import {
   IconSend,
   IconStack2,
   IconTags,
+  IconTimeline,
   IconUsersGroup,
   IconUsers,
   IconWebhook,
@@ -54,6 +55,7 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
     pages: [
       { path: "filters", label: "Filters", icon: IconFilter, key: "f" },
       { path: "registrations", label: "Registrations", icon: IconListSearch, key: "r" },
+      { path: "patterns", label: "Patterns", icon: IconTimeline, key: "v" },
       { path: "sessions", label: "Sessions", icon: IconPlugConnected, key: "n" },
       { path: "groups", label: "Groups", icon: IconFolders, key: "p" },
     ],

@@ -1,5 +1,6 @@
 """Session groups that share: each event goes to one member, by key in order."""
 
+import asyncio
 import random
 from typing import Any
 
@@ -196,6 +197,36 @@ async def test_connected_members_share_and_one_that_leaves_gives_its_events_back
         assert (again["sequence"], again["attempt"]) == (2, 2)
         await acknowledge(two, 2, name="two")
     assert pull(orders, "three")["events"] == []
+
+
+async def test_a_member_that_requests_no_answers_gets_everything(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """It got some windows of events, then none: what it had claimed was sent with answers only."""
+    sharing(orders, window=4)
+    orders.emit("orders", numbered(1, 60))
+    async with session(hub, orders.admin) as one:
+        await connect(one, "one")
+        for sequence in range(1, 61):
+            assert await numbers(one, 1) == [sequence]
+            await one.say("ack", session="one", stream="orders", sequences=[sequence])
+
+
+async def test_events_of_a_member_that_lost_its_grant_go_to_another(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """It had them until it disconnected, and could not acknowledge them."""
+    sharing(orders)
+    key = orders.key("listen:orders")
+    async with session(hub, key) as reader:
+        await connect(reader, "one")
+        orders.emit("orders", numbered(1, 2))
+        assert await numbers(reader, 2) == [1, 2]
+        body = {"grants": [{"action": "listen", "streams": "other"}]}
+        path = f"/v1/keys/{key.split('_')[1]}"
+        assert hub.call("PATCH", path, body, key=orders.admin).status == 200
+        found = await asyncio.to_thread(pull, orders, "two", wait_s=30)
+        assert [(one["sequence"], one["attempt"]) for one in found["events"]] == [(1, 2), (2, 2)]
 
 
 async def test_events_of_a_member_whose_process_is_killed_go_to_another(

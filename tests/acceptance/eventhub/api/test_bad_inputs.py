@@ -77,6 +77,7 @@ NOT_TRIED = {
     "zone_deleting",  # see test_zone_deletion.py
     "limit_reached",  # 100 keys, 10,000 clients or streams
     "too_many_requests",  # see test_one_listen_too_many
+    "state_unavailable",  # of a group that consumes much: see test_pattern_waiting.py
     "rate_limited",  # see test_tenant_limits.py
     "zone_storage_full",
     "sockets_limited",  # see test_tenant_sockets.py

@@ -71,6 +71,19 @@ def test_what_was_not_acknowledged_comes_again_once() -> None:
     assert again.position("s") == (Cursor(SEGMENT, 4), [])
 
 
+def test_what_others_acknowledged_before_it_was_read_is_passed_when_it_is() -> None:
+    queue = queue_of("fifo")
+    queue.acknowledge_elsewhere("s", Cursor(SEGMENT, 2), [4])
+    assert queue.position("s") == (Cursor(SEGMENT, 2), [4])
+    for number in (1, 2, 3, 4, 5):
+        queue.put("s", stored(number), NOW_US)
+    assert drain(queue) == [3, 5]
+    queue.acknowledge("s", 3)
+    assert queue.position("s") == (Cursor(SEGMENT, 4), [])
+    queue.acknowledge("s", 5)
+    assert queue.position("s") == (Cursor(SEGMENT, 5), [])
+
+
 def test_acknowledgements_of_an_earlier_connection_are_kept_until_their_events_are_read() -> None:
     queue = DeliveryQueue(settings("fifo"), 10)
     queue.add_stream("s", START, [3, 5])

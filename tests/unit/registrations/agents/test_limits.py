@@ -213,3 +213,24 @@ def test_recent_events_of_all_agents_are_bounded(monkeypatch: pytest.MonkeyPatch
     assert 5 < max(counts) < 25
     assert forgotten > 150
     assert len(engine.state()) < 40_000
+
+
+@pytest.mark.parametrize(("deep", "code"), [(0, None), (1, "call_depth_max")])
+def test_functions_call_each_other_exactly_so_deep(deep: int, code: str | None) -> None:
+    calls = limits.AGENT_CALL_DEPTH_MAX + deep
+    engine = engine_of(f"(define (f n) (when (> n 1) (f (- n 1)))) (f {calls})")
+    engine.feed(position(1), event())
+    status = engine.status(0)
+    assert status is not None
+    assert (status.suspended and status.suspended.code) == code
+
+
+def test_the_events_of_a_removed_agent_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "AGENT_RECENT_BYTES_MAX", 6_000)
+    engine = engine_of("(recent 10)", "(now)")
+    for number in range(1, 9):
+        assert engine.feed(position(number), event()) == []
+    engine.remove(0)
+    engine.add(2, compile_program("(recent 10)"), SCOPE)
+    for number in range(9, 17):
+        assert engine.feed(position(number), event()) == []

@@ -84,6 +84,8 @@ def test_the_times_of_a_request(fields: dict[str, Any], expected: list[float]) -
         ({"cron": "@hourly"}, "cron"),
         ({"cron": "* * * * *", "timezone": "Europe/Nowhere"}, "timezone"),
         ({"cron": "* * * * *", "timezone": "Europe"}, "timezone"),
+        ({"cron": "* * * * *", "timezone": "localtime"}, "timezone"),
+        ({"cron": "* * * * *", "timezone": "right/UTC"}, "timezone"),
         ({"cron": "* * * * *", "timezone": "../../etc/passwd"}, "timezone"),
     ],
 )

@@ -1,0 +1,60 @@
+import { Button, Group, Stack } from "@mantine/core";
+import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
+import { useQuery } from "@tanstack/react-query";
+
+import { Facts } from "../../parts/Facts";
+import { Loading } from "../../parts/Loading";
+import { May } from "../../parts/May";
+import { Moment } from "../../parts/Moment";
+import { ProblemAlert } from "../../parts/ProblemAlert";
+import { Removal } from "../../parts/Removal";
+import { whole } from "../../parts/text";
+import { onePatternGroup, useDeletePatternGroup, useSuspendPatternGroup } from "./patterns";
+
+interface Props {
+  zone: string;
+  id: number;
+  onDeleted: () => void;
+}
+
+/** One pattern group: its streams, how far it is, and its actions. */
+export function PatternGroupDetail({ zone, id, onDeleted }: Props) {
+  const { data, error, isError, refetch } = useQuery(onePatternGroup(zone, id));
+  const suspend = useSuspendPatternGroup(zone, id);
+  const remove = useDeletePatternGroup(zone, id);
+  if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
+  if (data === undefined) return <Loading h={200} />;
+  return (
+    <Stack gap="lg">
+      {suspend.isError && <ProblemAlert error={suspend.error} />}
+      <Facts
+        facts={[
+          ["Name", data.name],
+          ["Client", data.client],
+          ["Streams", data.streams.join(", ")],
+          ["Output stream", data.output_stream ?? "that of the event which completed a match"],
+          ["Patterns", whole(data.patterns)],
+          ["Suspended patterns", whole(data.suspended_patterns)],
+          ["Consumed events", whole(data.consumed)],
+          ["Created", <Moment key="created" at={data.created_at} />],
+        ]}
+      />
+      <May>
+        <Group gap="xs">
+          <Button variant="default" loading={suspend.isPending} leftSection={<IconPlayerPause size={16} />} onClick={() => suspend.mutate(true)}>
+            Suspend all patterns
+          </Button>
+          <Button variant="default" loading={suspend.isPending} leftSection={<IconPlayerPlay size={16} />} onClick={() => suspend.mutate(false)}>
+            Resume all patterns
+          </Button>
+          <Removal
+            title={`Delete the pattern group ${data.name}?`}
+            about="Its patterns are deleted with it."
+            removal={remove}
+            onConfirm={() => remove.mutate(undefined, { onSuccess: onDeleted })}
+          />
+        </Group>
+      </May>
+    </Stack>
+  );
+}

@@ -1,0 +1,95 @@
+"""What a pattern of a running hub waits for: as the forwarder that runs it has it."""
+
+import time
+from typing import Any
+
+import pytest
+
+from eventhub.base import limits
+from tests.acceptance.registrations.test_pattern_groups import create, fields, group
+from tests.live import LiveHub, LiveZone
+
+
+def event(type: str, **attributes: Any) -> dict[str, Any]:
+    return {"domain": "d", "type": type, "attributes": attributes}
+
+
+def consumed(zone: LiveZone, count: int) -> None:
+    """Wait until the zone's group has consumed so many events."""
+    until = time.monotonic() + 60
+    while True:
+        [own] = zone.hub.call("GET", "/v1/pattern-groups", key=zone.admin).json["items"]
+        if own["consumed"] >= count:
+            return
+        assert time.monotonic() < until, own
+        time.sleep(0.05)
+
+
+def waiting(zone: LiveZone, id: int) -> dict[str, Any]:
+    answer = zone.hub.call("GET", f"/v1/patterns/{id}/waiting", key=zone.admin)
+    assert answer.status == 200, answer
+    found: dict[str, Any] = answer.json
+    return found
+
+
+@pytest.fixture
+def running(hub: LiveHub, zone: LiveZone) -> LiveZone:
+    hub.start_callbacks()
+    zone.create_stream("orders")
+    group(zone)
+    return zone
+
+
+@pytest.mark.req("RDY-45")
+@pytest.mark.req("RDY-46")
+def test_the_tree_of_a_pattern_has_what_is_bound_and_what_it_waits_for(
+    hub: LiveHub, running: LiveZone
+) -> None:
+    zone = running
+    made = create(zone, fields(text="({a: A} && {b: B}); {c: C} per $u within 1h")).json
+    zone.emit("orders", [event("C", u=1), event("A", u=1), event("A", u=2), event("B", u=1)])
+    consumed(zone, 4)
+    found = waiting(zone, made["id"])
+    assert (found["status"], found["version"], found["is_complete"]) == ("running", 1, True)
+    trees = {one["key"]: one["tree"] for one in found["partitions"]}
+    assert set(trees) == {1, 2}
+    left, right = trees[1]["children"]
+    assert (left["status"], right["status"]) == ("matched", "waiting")
+    assert [one["sequence"] for one in left["bound"]["a"]] == [2]
+    assert left["bound"]["b"][0]["stream"] == "orders"
+    assert right["since"]["sequence"] == 4  # the C before does not count
+    assert left["expires_at"] is not None
+    assert [child["status"] for child in trees[2]["children"]] == ["waiting", "inactive"]
+
+
+@pytest.mark.req("RDY-46")
+def test_a_suspended_pattern_has_no_partial_matches(hub: LiveHub, running: LiveZone) -> None:
+    zone = running
+    made = create(zone, fields(text="{a: A}; {b: B}")).json
+    zone.emit("orders", event("A"))
+    consumed(zone, 1)
+    assert len(waiting(zone, made["id"])["partitions"]) == 1
+    path = f"/v1/patterns/{made['id']}"
+    for suspended in (True, False):
+        hub.call("PATCH", path, {"suspended": suspended}, key=zone.admin)
+    zone.emit("orders", event("X"))
+    consumed(zone, 2)
+    assert waiting(zone, made["id"])["partitions"] == []
+
+
+def test_a_state_that_is_too_far_from_its_snapshot_is_unavailable(
+    hub: LiveHub, running: LiveZone
+) -> None:
+    zone = running
+    made = create(zone, fields(text="{a: A}; {b: B}")).json
+    zone.emit("orders", event("A"))
+    consumed(zone, 1)
+    hub.sql(
+        "UPDATE pattern_journal SET last = first + %s WHERE group_id ="
+        " (SELECT group_id FROM patterns WHERE id = %s)",
+        limits.PATTERN_WAITING_EVENTS_MAX + 1,
+        made["id"],
+    )
+    answer = hub.call("GET", f"/v1/patterns/{made['id']}/waiting", key=zone.admin)
+    answer.refused(503, "state_unavailable")
+    assert answer.headers["retry-after"] == "10"

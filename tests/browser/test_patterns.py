@@ -1,0 +1,50 @@
+"""Patterns in the console: a group, a pattern that is checked and tried before it is created, and
+what the page shows of it.
+"""
+
+from playwright.sync_api import expect
+
+from tests.browser.desk import Desk
+
+TEXT = "{a: A}; {b: B} per $user within 1h"
+
+
+def test_a_pattern_is_checked_tried_and_created_in_the_console(desk: Desk) -> None:
+    desk.zone.create_stream("orders")
+    page = desk.open("patterns", "Patterns")
+    expect(page.get_by_text("No patterns", exact=True)).to_be_visible()
+    desk.button("New pattern group").click()
+    form = page.get_by_role("dialog", name="New pattern group")
+    form.get_by_role("combobox", name="Client").fill("tester")
+    form.get_by_label("Name").fill("security")
+    form.get_by_role("combobox", name="Streams").click()
+    page.get_by_role("option", name="orders").click()
+    page.keyboard.press("Escape")
+    form.get_by_role("button", name="Create", exact=True).click()
+    shown = page.get_by_role("dialog", name="Pattern group")
+    expect(shown.get_by_text("orders")).to_be_visible()
+    page.keyboard.press("Escape")
+
+    desk.button("New pattern").click()
+    form = page.get_by_role("dialog", name="New pattern")
+    form.get_by_role("combobox", name="Client").fill("tester")
+    form.get_by_role("combobox", name="Pattern group").click()
+    page.get_by_role("option", name="security").click()
+    form.get_by_label("Name").fill("pair")
+    form.get_by_label("Pattern", exact=True).fill("{a: A};")
+    expect(form.get_by_text("Line 1, column")).to_be_visible()
+    form.get_by_label("Pattern", exact=True).fill(TEXT)
+    parts = form.get_by_role("list", name="Parts")
+    expect(parts.get_by_text("{b: B}", exact=True)).to_be_visible()
+    form.get_by_role("button", name="Try").click()
+    expect(form.get_by_text("Events: 2, matches: 1")).to_be_visible()
+    steps = form.get_by_role("list", name="Steps").get_by_role("listitem")
+    expect(steps.filter(has_text="1. d::A").first).to_contain_text("waiting")
+    form.get_by_role("button", name="Create", exact=True).click()
+
+    shown = page.get_by_role("dialog", name="Pattern")
+    expect(shown.get_by_text("running")).to_be_visible()
+    shown.get_by_role("button", name="Suspend").click()
+    expect(shown.get_by_role("button", name="Resume")).to_be_visible()
+    [pattern] = desk.hub.call("GET", "/v1/patterns", key=desk.zone.admin).json["items"]
+    assert (pattern["text"], pattern["status"], pattern["version"]) == (TEXT, "suspended", 2)
