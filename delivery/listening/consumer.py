@@ -11,7 +11,7 @@ from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from delivery.listening.frames import SUBPROTOCOLS, Frame, frames_for
-from delivery.listening.pump import SocketPump, SocketServices, SocketWriter
+from delivery.listening.pump import SendFrames, SocketPump, SocketServices, SocketWriter
 from delivery.listening.query import credential_of
 from delivery.listening.reader_monitor import ReaderMonitor
 from eventhub.access.principal import Principal
@@ -46,6 +46,7 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._pumping: asyncio.Task[None] | None = None
         self._second = 0
         self._messages = 0
+        self._send_frames: SendFrames = self._send_each
         self._handled = 0  # messages that `receive` got
 
     async def dispatch(self, message: Message) -> None:
@@ -61,12 +62,14 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def connect(self) -> None:
         subprotocol = select_subprotocol(self.scope)
         await self.accept(subprotocol)
-        writer = SocketWriter(frames_for(subprotocol), self._send)
+        extensions = self.scope.get("extensions", {})
+        self._send_frames = extensions.get("eventhub.send_frames", self._send_each)
+        writer = SocketWriter(frames_for(subprotocol), self._send_frames)
         credential, principal, reservation = self.scope["eventhub"]
         self._pump = SocketPump(self._services, writer, credential, principal)
         self._monitor.add(self._pump, self)
         reservation.close()
-        offer_messages = self.scope.get("extensions", {}).get("eventhub.take_messages")
+        offer_messages = extensions.get("eventhub.take_messages")
         if offer_messages is not None:
             offer_messages(self._take)
         self._pumping = asyncio.create_task(self._run())
@@ -99,7 +102,7 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._pump.run()
         except (Unauthenticated, AddressNotAllowed) as error:
             frames = frames_for(select_subprotocol(self.scope))
-            await self._send([frames.message({"op": "error", **error.problem()})])
+            await self._send_frames([frames.message({"op": "error", **error.problem()})])
             await self.close(_CLOSE[error.status], error.code)
         except OSError:
             pass  # the reader disconnected while a frame was being sent
@@ -107,12 +110,8 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             log.exception("socket_failed")
             await self.close(CLOSE_FAILED, "internal")
 
-    async def _send(self, frames: list[Frame]) -> None:
-        """Send the frames, with one write if the server can (eventhub/web/websocket.py)."""
-        send_frames = self.scope.get("extensions", {}).get("eventhub.send_frames")
-        if send_frames is not None:
-            await send_frames(frames)
-            return
+    async def _send_each(self, frames: list[Frame]) -> None:
+        """Send frames by a server other than that of eventhub/web/websocket.py."""
         for frame in frames:
             kind = "text" if isinstance(frame, str) else "bytes"
             await self.base_send({"type": "websocket.send", kind: frame})

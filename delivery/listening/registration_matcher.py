@@ -23,13 +23,11 @@ from registrations.errors import UnknownRegistration
 from registrations.feed import CatalogChange, Feed
 from registrations.filters.evaluate import no_supertypes
 from registrations.filters.report import ReportTemplate, merged_report, stored_report
-from registrations.matching.metrics import ReportedWork
+from registrations.matching.metrics import LISTENERS, ReportedWork
 from registrations.matching.postings import SpecKeys, keys_of_specs
 from registrations.matching.spec import Specs
 from registrations.matching.strategies import AUTO, StreamStrategy
 from registrations.matching.versions import StreamVersion, SuspensionSpan
-
-_METRICS_STREAM = "listeners"  # label `stream` of the metrics, for all listeners
 
 
 class ListenerMatcher(Protocol):
@@ -138,7 +136,13 @@ class RegistrationMatcher:
         """Return the registrations that the event matches, and the variables that they bind. The
         listener checks before whether the client may see the event.
         """
-        found = (self._versions[id] for id in self._matcher.match(stored.event))
+        return self.holding(stored, self._matcher.match(stored.event))
+
+    def holding(self, stored: StoredEvent, versions: Iterable[int]) -> MatchedRegistrations:
+        """Return what `matching` does for an event that matches these versions, by id; those of
+        other matchers do not count.
+        """
+        found = (self._versions[id] for id in versions if id in self._versions)
         held = [version for version in found if self._holds(version, stored.sequence)]
         ids = sorted({version.registration for version in held})
         if not self._binds:
@@ -153,6 +157,11 @@ class RegistrationMatcher:
         if not self._reporting:
             return stored
         return reported(stored, self.reports(stored, registrations))
+
+    @property
+    def has_reports(self) -> bool:
+        """Whether a registration has a report."""
+        return bool(self._reporting)
 
     def reports(
         self, stored: StoredEvent, registrations: Sequence[int]
@@ -210,7 +219,7 @@ class RegistrationMatcher:
             yield
 
     def _publish_work(self) -> None:
-        self._work.report(_METRICS_STREAM, self._matcher.counters)
+        self._work.report(LISTENERS, self._matcher.counters)
 
     async def _load(self, after: int) -> None:
         """Build apart, then swap; a change received meanwhile makes it stale again."""

@@ -104,6 +104,10 @@ class _OfSession(NamedTuple):
     position: SessionPosition
 
 
+class _Session(NamedTuple):
+    id: int
+
+
 class _Known(NamedTuple):
     id: int
     acknowledgements: int
@@ -183,6 +187,19 @@ async def positions(connection: Connection, session_id: int) -> list[SessionPosi
 
 def _positions(sessions: Iterable[int]) -> dict[str, Any]:
     return {"sessions": [*sessions], "streams_max": limits.SESSION_STREAMS_MAX + 1}
+
+
+async def altered(connection: Connection, known: Mapping[int, tuple[UUID, int]]) -> list[int]:
+    """Return the sessions that another connection serves, that have other acknowledgements over
+    HTTP than so many, or that do not exist. `known`: attachment and acknowledgements by id.
+    """
+    values = {
+        "sessions": [*known],
+        "attachments": [attachment for attachment, _ in known.values()],
+        "acknowledgements": [count for _, count in known.values()],
+    }
+    rows = await fetch_all(connection, _Session, SQL["altered"], values)
+    return [row.id for row in rows]
 
 
 async def check(connection: Connection, ids: Sequence[int]) -> dict[int, AttachedSettings]:

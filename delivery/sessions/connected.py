@@ -156,7 +156,7 @@ class ConnectedSession:
         written, self._is_cut = 0, True
         until_s = monotonic() + limits.TIME_SLICE_S
         while len(frames) < size.events_max and written <= size.bytes_max:
-            held = self.queue.pop(now_us)
+            held = self.queue.pop(now_us) if self.queue.held or self.queue.needs_all else None
             if held is None:
                 self._is_cut = False
                 break
@@ -190,7 +190,7 @@ class ConnectedSession:
         changed = self.queue.take_changes()
         own = self.settings.id, self.attachment, self.acknowledgements
         return [
-            PositionToSave(*own, reader.info.id, *self.queue.position(name))
+            PositionToSave(*own, reader.info.id, *(changed.get(name) or self.queue.position(name)))
             for name, reader in self.readers.items()
             if unchanged or name in changed
         ]

@@ -20,6 +20,7 @@ from delivery.sessions.attachments import (
     AttachedSettings,
     PositionToSave,
     SessionPosition,
+    altered,
     check,
     detach,
     hold,
@@ -143,16 +144,19 @@ class SessionDelivery:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def watch(self) -> None:
-        """Check the connected sessions until cancelled: now and then, and soon after an event of
-        `system` about sessions.
+        """Check the connected sessions until cancelled: their settings soon after an event of
+        `system` about sessions, and now and then; once a second what others change without one.
         """
+        settings_s = 0.0
         while True:
             await self._connected.any.wait()
-            await wait_until_set(self._check_due, limits.SESSION_CHECK_S)
+            is_due = await wait_until_set(self._check_due, limits.SESSION_CHECK_S)
             self._check_due.clear()
             started_s = monotonic()
+            whole = is_due or started_s >= settings_s + limits.SESSION_SETTINGS_CHECK_S
             with suppress(DatabaseUnavailable):
-                await self._check(self._connected.by_id.keys())
+                await self._check(self._connected.by_id.keys() if whole else await self._altered())
+                settings_s = started_s if whole else settings_s
             took_s = monotonic() - started_s
             await asyncio.sleep(max(limits.SESSION_CHECK_PAUSE_S, 10 * took_s))
 
@@ -233,9 +237,20 @@ class SessionDelivery:
             session.messages += messages
             session.waker.set()
 
+    async def _altered(self) -> list[int]:
+        """Return the connected sessions that another connection serves, or of which others have
+        acknowledged events. Raises DatabaseUnavailable.
+        """
+        sessions = self._connected.by_id
+        known = {id: (one.attachment, one.acknowledgements) for id, one in sessions.items()}
+        async with reading(self._pool) as connection:
+            return await altered(connection, known)
+
     async def _check(self, ids: Iterable[int]) -> None:
         """Compare connected sessions with the database. Raises DatabaseUnavailable."""
-        before = {id: self._connected.by_id[id] for id in ids}
+        before = {id: self._connected.by_id[id] for id in ids if id in self._connected.by_id}
+        if not before:
+            return
         async with reading(self._pool) as connection:
             found = await check(connection, [*before])
             now_us = self._services.clock.now_us()

@@ -25,8 +25,8 @@ class EventBlock:
     one, as far as they were read.
     """
 
-    def __init__(self, events: list[StoredEvent]) -> None:
-        self.events = events
+    def __init__(self, events: Sequence[StoredEvent]) -> None:
+        self.events = [*events]
         self.bytes = _memory(events)
         self.used_s = monotonic()
         self._postings = Postings()
@@ -95,12 +95,15 @@ class EventBlocks:
     def keep(self, page: Sequence[StoredEvent]) -> None:
         """Keep the events of a page for other readers."""
         for key, events in _parts(page):
-            block = self._blocks.get(key)
-            if block is not None:
-                EventBlocks.total_bytes += block.add(events)
-            else:
-                block = self._blocks[key] = EventBlock(events)
-                EventBlocks.total_bytes += block.bytes
+            self._keep(key, events)
+
+    def _keep(self, key: _Key, events: Sequence[StoredEvent]) -> None:
+        block = self._blocks.get(key)
+        if block is not None:
+            EventBlocks.total_bytes += block.add(events)
+        else:
+            block = self._blocks[key] = EventBlock(events)
+            EventBlocks.total_bytes += block.bytes
         while EventBlocks.total_bytes > limits.SESSION_BLOCKS_BYTES_TOTAL_MAX and self._blocks:
             self._drop()
 
@@ -114,10 +117,12 @@ class EventBlocks:
         first, last = page[0].sequence, page[-1].sequence
         if last - first != len(page) - 1:
             return list(page)
-        self.keep(page)
         found = {last}
         for key, events in _parts(page):
             block = self._get(key)
+            if block is None or not block.holds(events):
+                self._keep(key, events)
+                block = self._get(key)
             if block is None or not block.holds(events):
                 found.update(range(events[0].sequence - 1, events[-1].sequence + 1))
                 continue
@@ -158,10 +163,22 @@ def _memory(events: Sequence[StoredEvent]) -> int:
     return sum(map(memory_bytes, events))
 
 
-def _parts(page: Sequence[StoredEvent]) -> Iterator[tuple[_Key, list[StoredEvent]]]:
+def _parts(page: Sequence[StoredEvent]) -> Iterator[tuple[_Key, Sequence[StoredEvent]]]:
     """Yield the parts of a page by block."""
-    for key, part in groupby(page, lambda stored: _key(stored.segment, stored.sequence)):
-        yield key, list(part)
+    at = 0
+    while at < len(page):
+        first = page[at]
+        key = _key_of(first)
+        part = page[at : at + _SIZE - first.sequence % _SIZE]
+        last = part[-1]
+        if last.segment != first.segment or last.sequence - first.sequence != len(part) - 1:
+            part = list(next(groupby(part, _key_of))[1])
+        yield key, part
+        at += len(part)
+
+
+def _key_of(stored: StoredEvent) -> _Key:
+    return _key(stored.segment, stored.sequence)
 
 
 def _key(segment: str, sequence: int) -> _Key:

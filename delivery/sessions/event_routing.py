@@ -2,10 +2,11 @@
 against the registrations of all of them, and only the sessions that it may concern evaluate it and
 are woken. Plain module.
 
-A route narrows what its reader evaluates, and never decides: the reader matches each routed event
-again, exactly. Where a route may be incomplete (registrations change, the ring was emptied, too
-many events wait), its reader reads every event as if there were no route, up to the position from
-which it is complete again.
+A routed event comes with the versions that it matches. The reader need not match it again: it knows
+the bounds of these versions, and every change before the event was confirmed when it was matched.
+Where a route may be incomplete (registrations change, the ring was emptied, too many events wait),
+its reader reads every event as if there were no route, up to the position from which it is complete
+again.
 
 Concurrency contract: one event loop. The router's task awaits only between pages; everything else
 runs without a wait.
@@ -16,8 +17,8 @@ import random
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from itertools import islice
 from time import monotonic
+from typing import NamedTuple
 
 from delivery.listening.services import ListenerServices
 from delivery.sessions.event_blocks import EventBlocks
@@ -26,6 +27,7 @@ from eventhub.base.event_loop import Waker, run_forever, wait_until_set
 from eventhub.eventlog.log import Follower
 from eventhub.eventlog.stored import StoredEvent, StreamInfo
 from eventhub.types.registry import ZoneHierarchy
+from registrations.matching.metrics import LISTENERS, ReportedWork
 from registrations.matching.spec import Specs
 from registrations.matching.strategies import AUTO, StreamStrategy
 
@@ -62,13 +64,20 @@ class RoutedOwner:
         self._versions = set()
 
 
+class RoutedEvent(NamedTuple):
+    """An event, and the versions of registrations that it matches; their bounds are not tested."""
+
+    stored: StoredEvent
+    versions: list[int]
+
+
 class SessionRoute:
     """The new events of a stream that one reader has to evaluate."""
 
     __slots__ = ("_complete", "_owners", "_router", "_since", "looked_s", "waiting", "waker")
 
     def __init__(self, router: "StreamRouter", owners: list[RoutedOwner]) -> None:
-        self.waiting: deque[StoredEvent] = deque()
+        self.waiting: deque[RoutedEvent] = deque()
         self.waker: Waker | None = None
         # when the reader last followed the router's position; not all at the same time
         self.looked_s = monotonic() - random.uniform(0, limits.SESSION_ROUTE_LOOK_S)  # noqa: S311
@@ -116,38 +125,42 @@ class SessionRoute:
         since, last = self._complete
         if not since <= sequence < last.sequence:
             return []
-        found = [one for one in self.waiting if sequence < one.sequence < last.sequence]
-        return [*found, last]
+        stored = (one.stored for one in self.waiting)
+        return [*(one for one in stored if sequence < one.sequence < last.sequence), last]
 
-    def put(self, stored: StoredEvent) -> None:
-        """Add an event; beyond the bound the reader has to read for itself."""
+    def put(self, stored: StoredEvent, version: int) -> None:
+        """Add an event that matches a version; beyond the bound of events the reader has to read
+        for itself.
+        """
         waiting = self.waiting
-        if waiting and waiting[-1] is stored:
+        if waiting and waiting[-1].stored is stored:
+            waiting[-1].versions.append(version)
             return
-        waiting.append(stored)
+        waiting.append(RoutedEvent(stored, [version]))
         if len(waiting) > limits.SESSION_ROUTE_EVENTS_MAX:
             waiting.clear()
             self._since, self._complete = stored.sequence, None
         self.wake()
 
-    def after(self, sequence: int, count: int) -> list[StoredEvent]:
+    def after(self, sequence: int) -> list[RoutedEvent]:
         """Return the next events after a sequence; now and then, if there are none, the last one
         that was matched, so that the reader's position advances.
         """
         waiting = self.waiting
-        while waiting and waiting[0].sequence <= sequence:
+        while waiting and waiting[0].stored.sequence <= sequence:
             waiting.popleft()
         if waiting:
-            return list(islice(waiting, count))
+            self.looked_s = monotonic()  # its position advances
+            return list(waiting)
         if not self.is_due:
             return []
         self.looked_s = monotonic()
         last = self._router.last
-        return [last] if last is not None and last.sequence > sequence else []
+        return [RoutedEvent(last, [])] if last is not None and last.sequence > sequence else []
 
     def has(self, sequence: int) -> bool:
         """Return whether there is an event after a sequence to evaluate."""
-        return bool(self.waiting) and self.waiting[-1].sequence > sequence
+        return bool(self.waiting) and self.waiting[-1].stored.sequence > sequence
 
     @property
     def is_due(self) -> bool:
@@ -186,6 +199,7 @@ class StreamRouter:
         self._stream = stream
         self._hierarchy = ZoneHierarchy(services.types, stream.zone_id)
         self._matcher = StreamStrategy(AUTO, self._hierarchy).new()
+        self._work = ReportedWork(AUTO)
         self._owners: dict[int, RoutedOwner] = {}  # by version
         self._waker = asyncio.Event()
 
@@ -246,6 +260,7 @@ class StreamRouter:
             if monotonic() >= looked_s + limits.SESSION_ROUTES_CHECK_S:
                 looked_s = monotonic()
                 self.blocks.drop_idle()
+                self._work.report(LISTENERS, self._matcher.counters)
                 self._wake(each for each in self.routes if each.is_due)
 
     def _begin(self, follower: Follower) -> None:
@@ -268,7 +283,7 @@ class StreamRouter:
             self.sequence = stored.sequence
             for id in match(event):
                 for route in owners[id].routes:
-                    route.put(stored)
+                    route.put(stored, id)
         self.last = page[-1]
 
     def _wake(self, routes: Iterable[SessionRoute]) -> None:

@@ -16,6 +16,7 @@ from delivery.listening.services import ListenerServices
 from delivery.listening.version_loader import RegistrationSet
 from delivery.ordering.queue import DeliveryQueue
 from delivery.sessions.event_routing import (
+    RoutedEvent,
     RoutedOwner,
     SessionRoute,
     StreamRouter,
@@ -109,7 +110,6 @@ class SessionMatcher:
     ) -> None:
         self.route = route
         self.follower: RoutedFollower  # of the reader, once it follows
-        self._routed = False  # whether the last page came from the route
         self._services = services
         self._shared = shared
 
@@ -125,9 +125,7 @@ class SessionMatcher:
 
     async def catch_up(self, after: int) -> None:
         """Apply every change up to now, for events after a sequence. Raises DatabaseUnavailable."""
-        self._routed, self.follower.routed = self.follower.routed, False
-        if not self._routed:  # else the router has
-            await self._services.feed.confirm()
+        await self._services.feed.confirm()
         for one in self._shared:
             await one.apply(after)
 
@@ -135,8 +133,6 @@ class SessionMatcher:
         """Return the events of a page that may match a registration, and its last event; all, if
         any may match or all are needed.
         """
-        if self._routed:
-            return page
         keys = [one.matcher.spec_keys for one in self._shared]
         self.follower.narrows = None not in keys
         if not self.follower.shares_blocks:
@@ -157,20 +153,19 @@ class SessionMatcher:
 
     def matching(self, stored: StoredEvent) -> MatchedRegistrations:
         """Return the registrations that the event matches, and the variables that they bind."""
-        found = [matched for one in self._shared if (matched := one.matching(stored)).ids]
-        if not found:
-            return NOTHING_MATCHED
-        if len(found) == 1:
-            return found[0]
-        ids = sorted({id for matched in found for id in matched.ids})
-        return MatchedRegistrations(
-            ids, {id: name for one in found for id, name in (one.variables or {}).items()}
-        )
+        return _together([one.matching(stored) for one in self._shared])
+
+    def holding(self, routed: RoutedEvent) -> MatchedRegistrations:
+        """Return what `matching` does for an event of the route."""
+        stored, versions = routed
+        return _together([one.matcher.holding(stored, versions) for one in self._shared])
 
     def shaped(self, stored: StoredEvent, registrations: Sequence[int]) -> StoredEvent:
         """Return what is delivered of an event that matches these registrations (OIF-06). A matcher
         of other registrations has no report of them.
         """
+        if not any(one.matcher.has_reports for one in self._shared):
+            return stored
         reports = [
             next(filter(None, each), None)
             for each in zip(
@@ -178,6 +173,19 @@ class SessionMatcher:
             )
         ]
         return reported(stored, reports)
+
+
+def _together(matched: list[MatchedRegistrations]) -> MatchedRegistrations:
+    """Return what several matchers found for one event."""
+    found = [one for one in matched if one.ids]
+    if not found:
+        return NOTHING_MATCHED
+    if len(found) == 1:
+        return found[0]
+    ids = sorted({id for one in found for id in one.ids})
+    return MatchedRegistrations(
+        ids, {id: name for one in found for id, name in (one.variables or {}).items()}
+    )
 
 
 class SharedMatchers:

@@ -247,8 +247,11 @@ class PullSource:
     async def _fill(self) -> bool:
         """Put the next events of each stream into the queue; return False if there are none."""
         busy = False
+        now_us = self._services.listening.clock.now_us()
         for reader in list(self.session.readers.values()):
-            if not reader.due():
+            routed = reader.put_routed(now_us)
+            if routed is not None or not reader.due():
+                busy = busy or bool(routed)
                 continue
             try:
                 if await reader.fill():

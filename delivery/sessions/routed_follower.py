@@ -1,11 +1,11 @@
-"""The follower of a session's reader: new events come from the router of the stream, stored ones in
-blocks that many readers share. Plain module.
+"""The follower of a session's reader: new events come from the router of the stream, with what they
+match, and stored ones in blocks that many readers share. Plain module.
 """
 
 from collections.abc import Callable
 
 from delivery.sessions.event_blocks import EventBlocks, block_start
-from delivery.sessions.event_routing import SessionRoute
+from delivery.sessions.event_routing import RoutedEvent, SessionRoute
 from eventhub.base import limits
 from eventhub.base.errors import Gone, SegmentMismatch
 from eventhub.eventlog.log import Follower
@@ -18,9 +18,9 @@ _PAGE_EVENTS = limits.LISTEN_PAGE_EVENTS_MAX  # a multiple of the size of blocks
 
 
 class RoutedFollower(Follower):
-    """A follower whose events of the ring come from a route, where it serves."""
+    """A follower whose new events come from a route (`next_routed`), where it serves."""
 
-    __slots__ = ("_reads_all", "_route", "narrows", "routed")
+    __slots__ = ("_reads_all", "_route", "narrows")
 
     def __init__(
         self, follower: Follower, route: SessionRoute, reads_all: Callable[[], bool]
@@ -28,7 +28,6 @@ class RoutedFollower(Follower):
         """Take the place of a follower. `reads_all`: whether the reader needs every event."""
         super().__init__(follower.ring, follower.position, follower._read)
         self.cursor = follower.cursor
-        self.routed = False  # whether the last page came from the route
         self.narrows = False  # whether the reader evaluates few events of a page
         self._route = route
         self._reads_all = reads_all
@@ -56,11 +55,12 @@ class RoutedFollower(Follower):
             return True
         return self._life == self.ring.life and self.ring.holds(self.cursor.sequence)
 
+    def next_routed(self) -> list[RoutedEvent]:
+        """Return the next events of the route, which serves; advance with `advance_to`."""
+        return self._route.after(self.cursor.sequence)
+
     def next_in_ring(self, count: int) -> list[StoredEvent] | None:
         """Return the next events to evaluate; None if they must be read with `catch_up`."""
-        self.routed = self.serves
-        if self.routed:
-            return self._route.after(self.cursor.sequence, count)
         self._route.read_ring()
         rest = self._route.rest(self.cursor.sequence, self.ring.life)
         if rest and self._life == self.ring.life and not self._reads_all():
@@ -69,7 +69,6 @@ class RoutedFollower(Follower):
 
     async def catch_up(self, page: ReadLimits = _PAGE) -> list[StoredEvent]:
         """Read the next events from the log, as Follower.catch_up."""
-        self.routed = False
         self._route.read_ring()
         if not self.shares_blocks:
             if self.cursor == self.position.cursor:

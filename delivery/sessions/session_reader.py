@@ -22,6 +22,7 @@ from delivery.listening.services import ListenerServices
 from delivery.ordering.held import HeldEvent
 from delivery.sessions.attachments import SessionPosition
 from delivery.sessions.connected import ConnectedSession
+from delivery.sessions.event_routing import RoutedEvent
 from delivery.sessions.matchers import SessionMatcher, SharedMatchers
 from eventhub.access.principal import Principal
 from eventhub.base import limits
@@ -95,15 +96,37 @@ class SessionReader(StreamListener):
         """Have the waker set when the stream has new events that the session may match."""
         self._waker = self._matcher.route.waker = waker
 
-    @property
-    def is_expensive(self) -> bool:
-        """Whether a batch may take long: of a route it has few events."""
-        return not self._matcher.follower.routed
-
     def may_continue(self) -> bool:
         """Return whether there are more events to put into the queue, or messages."""
         idle = self._at == len(self._page) and self._matcher.follower.idle
         return bool(self._notices) or not idle
+
+    def put_routed(self, now_us: int) -> bool | None:
+        """Put the next events of the route into the queue, if it takes some; return whether there
+        were any. None: they do not come from the route, but with `fill` and `next_frames`.
+        """
+        follower, queue = self._matcher.follower, self.session.queue
+        if self._notices or self._page or self._pages.under_way or not follower.serves:
+            return None
+        found = follower.next_routed() if queue.wants_events else []
+        for routed in found:
+            if queue.full:
+                break
+            self._put_one(routed, now_us)
+        if found:
+            queue.set_behind(self.info.name, behind=follower.has_more())
+        return bool(found)
+
+    def _put_one(self, routed: RoutedEvent, now_us: int) -> None:
+        queue, stored = self.session.queue, routed.stored
+        visible = routed.versions and self.state.filter.matches(stored, now_us)
+        matched = self._matcher.holding(routed) if visible else NOTHING_MATCHED
+        self._matcher.follower.advance_to(stored)
+        self.cursor = self._matcher.follower.cursor
+        if matched.ids:
+            queue.put(self.info.name, stored, now_us, matched)
+        else:
+            queue.skip(self.info.name, self.cursor)
 
     def due(self) -> bool:
         """Return whether events can be put into the queue, or messages wait."""

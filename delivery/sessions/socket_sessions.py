@@ -277,13 +277,21 @@ class SocketSessions:
             await self._say(*messages)
         if session.again and self._is_connected(session) and not self._socket.changed():
             await self._send_again(session)
+        await self._fill(session)
+
+    async def _fill(self, session: ConnectedSession) -> None:
+        """Put the next events of a session into its queue, those of the readers that are ready."""
+        now_us = self._services.clock.now_us()
         for reader in take_all(session.ready):
-            served = await self._socket.serve_listener(reader)
-            is_open = session.readers.get(reader.info.name) is reader
-            if is_open and (served or not session.queue.wants_events):
+            if reader.put_routed(now_us) is not None:
+                more = reader.may_continue()
+            else:
+                more = await self._socket.serve_listener(reader)
+                if more:
+                    await asyncio.sleep(0)  # let others run: the next one may take as long
+                more = more or not session.queue.wants_events
+            if more and session.readers.get(reader.info.name) is reader:
                 session.ready[reader] = None
-            if served and reader.is_expensive:
-                await asyncio.sleep(0)  # let others run: the next one may take as long
 
     async def _send_events(self, sessions: list[ConnectedSession]) -> None:
         """Send the next events of sessions; those that have more are ready again."""

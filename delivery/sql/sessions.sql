@@ -124,6 +124,15 @@ WITH found AS MATERIALIZED (
 )
 SELECT t.name AS stream, f.redeliver AS sequences FROM found f JOIN streams t ON t.id = f.stream_id
 
+-- name: altered
+-- Of sessions, each with the connection that serves it and the number of acknowledgements over HTTP that this one knows: those that
+-- have another of either, or do not exist.
+SELECT k.id
+  FROM unnest(%(sessions)s::bigint[], %(attachments)s::uuid[], %(acknowledgements)s::bigint[]) AS k (id, attachment, acknowledgements)
+  LEFT JOIN sessions s ON s.id = k.id AND s.attachment = k.attachment AND s.acknowledgements = k.acknowledgements
+                      AND s.deleted_at IS NULL
+ WHERE s.id IS NULL
+
 -- name: check
 -- The settings, as `find` returns them, of sessions that are still attached to these connections.
 SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,

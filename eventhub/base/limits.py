@@ -419,6 +419,7 @@ SESSION_POSITIONS_INTERVAL_S = 5.0  # between saves of a session without acknowl
 SESSION_POSITIONS_RENEW_S = 6 * 3600.0  # between saves of unchanged ones: retention counts days
 SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
 SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
+SESSION_SETTINGS_CHECK_S = 10.0  # between reads of all settings, without an event of `system`
 SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
 SESSION_BLOCK_EVENTS = 256  # that sessions which are behind share; indexing them takes 5 ms
 SPECS_NARROWING_MAX = 256  # conjunctions that are looked up in a block: more are matched instead

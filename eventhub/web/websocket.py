@@ -122,7 +122,8 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
 
     async def send_frames(self, frames: list[str | bytes]) -> None:
         """Send several messages with one write: a system call for each costs more than a frame."""
-        await self.writable.wait()
+        if not self.writable.is_set():
+            await self.writable.wait()
         if self.disconnected:
             raise ClientDisconnected
         if self.close_sent:

@@ -6,6 +6,7 @@ from eventhub.base import limits, metrics
 from registrations.matching.matcher import Counters
 
 OTHER = "other"
+LISTENERS = "listeners"  # label `stream` of the work for all listeners and sessions
 
 
 class StreamLabels:

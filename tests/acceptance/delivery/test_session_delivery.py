@@ -338,6 +338,24 @@ async def test_a_deleted_session_ends_its_connection(hub: LiveHub, orders: LiveZ
         assert (await ask(reader))["code"] == "unknown_session"
 
 
+async def test_an_acknowledgement_does_not_overtake_the_message_before_it(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """It needs no task of its own, where nothing that came before is under way."""
+    consumer(orders)
+    orders.emit("orders", numbered(1, 3))
+    async with session(hub, orders.admin) as reader:
+        await connect(reader)
+        assert await numbers(reader, 2) == [1, 2]
+        await reader.say("ack", session="s", stream="orders", sequence=1)
+        await reader.say("disconnect", session="s")
+        await reader.say("ack", session="s", stream="orders", sequence=2)
+        assert (await reader.hear_op("disconnected"))["reason"] == "stopped"
+        assert (await reader.hear())["code"] == "session_not_connected"
+        await connect(reader)
+        assert await numbers(reader, 1) == [2]
+
+
 async def test_changed_settings_apply_to_the_connection(hub: LiveHub, orders: LiveZone) -> None:
     """The window and the order at once; for another quality the hub connects the session again."""
     made = consumer(orders, window=1)

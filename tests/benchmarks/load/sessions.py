@@ -10,6 +10,7 @@ import json
 import random
 import re
 import socket
+import sys
 import time
 from array import array
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ KINDS = 5
 ACK_INTERVAL_S = 0.5
 CONNECT_S = 120.0
 DRAIN_S = 20.0
+WARM_S = 90.0  # until the events of the warm-up have arrived: it has each session's first
 OPENING_MAX = 20  # sockets that connect their sessions at once
 STALLED_BUFFER_BYTES = 4_096  # of sockets that stall: the kernel's smallest
 SAMPLES = 10  # of the server's memory
@@ -54,7 +56,7 @@ class Arrivals:
         self.received: set[tuple[int, int]] = set()  # session, event
         self.doubled = 0
         self.expected = 0  # frames at sessions that read
-        self.warm = 0  # the number of the first event that is timed
+        self.warm = sys.maxsize  # the number of the first event that is timed
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def stalled(self, session: int) -> bool:
@@ -320,7 +322,10 @@ async def _timed(side: Any, arrivals: Arrivals) -> dict[str, float]:
     await side.open(range(job.sessions))
     await side.start()
     acknowledging = asyncio.create_task(_acknowledging(side))
+    began_ns = now_ns()
     await _paced(side, arrivals, job.warmup_s)
+    await _drained(arrivals, WARM_S)
+    warm_s = (now_ns() - began_ns) / 1e9
     arrivals.warm = len(arrivals.due)
     cpu_s, used_s, began_ns = cpu_time_s(), _cpu_s(server), now_ns()
     memory = [server.memory_full_info().uss]
@@ -333,14 +338,13 @@ async def _timed(side: Any, arrivals: Arrivals) -> dict[str, float]:
         "load_cpu": (cpu_time_s() - cpu_s) / passed_s,
     }
     frames = len(arrivals.took)
-    until_ns = now_ns() + int(DRAIN_S * 1e9)
-    while len(arrivals.received) < arrivals.expected and now_ns() < until_ns:
-        await asyncio.sleep(0.02)
-        _raise(arrivals)
+    figures["frame_us"] = (_cpu_s(server) - used_s) / max(frames, 1) * 1e6
+    await _drained(arrivals, DRAIN_S)
     acknowledging.cancel()
     return {
         **percentiles_ms(arrivals.took),
         **figures,
+        "warm_s": warm_s,
         "events_per_s": (len(arrivals.due) - arrivals.warm) / passed_s,
         "frames_per_s": frames / passed_s,
         "lost_frames": arrivals.expected - len(arrivals.received),
@@ -361,6 +365,14 @@ async def _paced(side: Any, arrivals: Arrivals, seconds: float) -> None:
             side.post(arrivals.next_events(job.batch, due_ns))
             due_ns += step_ns
         await asyncio.sleep(max((due_ns - now_ns()) / 1e9, 0))
+        _raise(arrivals)
+
+
+async def _drained(arrivals: Arrivals, seconds: float) -> None:
+    """Wait until all events have arrived, for so long at most."""
+    until_ns = now_ns() + int(seconds * 1e9)
+    while len(arrivals.received) < arrivals.expected and now_ns() < until_ns:
+        await asyncio.sleep(0.02)
         _raise(arrivals)
 
 
