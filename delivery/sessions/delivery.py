@@ -229,13 +229,14 @@ class SessionDelivery:
             for session, messages in acks:
                 session.acks[:0] = messages
             raise
-        saved = {one.session_id for one in found}
+        lost = {one.session_id for one in found} - attached.keys()
         for session in changed:
-            if session.settings.id in saved - attached.keys():
+            if session.settings.id in lost:
                 session.end("replaced")
         for session, messages in acks:
-            session.messages += messages
-            session.waker.set()
+            if session.settings.id not in lost:
+                session.messages += messages
+                session.waker.set()
 
     async def _altered(self) -> list[int]:
         """Return the connected sessions that another connection serves, or of which others have

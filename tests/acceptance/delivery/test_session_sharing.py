@@ -199,6 +199,25 @@ async def test_connected_members_share_and_one_that_leaves_gives_its_events_back
     assert pull(orders, "three")["events"] == []
 
 
+async def test_a_replaced_member_neither_acknowledges_nor_gives_back_what_the_new_one_has(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    sharing(orders, window=2)
+    orders.emit("orders", numbered(1, 2))
+    async with session(hub, orders.admin) as old, session(hub, orders.admin, web=1) as new:
+        await connect(old, "one")
+        assert await numbers(old, 2) == [1, 2]
+        await connect(new, "one")
+        assert await numbers(new, 2) == [1, 2]
+        await old.say("ack", session="one", stream="orders", sequences=[1], id="late")
+        assert (await old.hear_op("disconnected"))["reason"] == "replaced"
+        assert [one for one in old.skipped if one["op"] == "acked"] == []
+        assert pull(orders, "two")["events"] == []
+        await new.say("disconnect", session="one")
+        await new.hear_op("disconnected")
+    assert pulled(orders, 2, "two") == [(1, 3), (2, 3)]
+
+
 async def test_a_member_that_requests_no_answers_gets_everything(
     hub: LiveHub, orders: LiveZone
 ) -> None:
@@ -253,6 +272,21 @@ async def test_events_of_a_member_whose_process_is_killed_go_to_another(
             assert found == [(2, 2), (3, 2), (4, 2), (5, 1), (6, 1)]
     finally:
         hub.web[1].start()
+
+
+def test_a_deleted_group_has_no_position_and_its_name_is_free(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """Its position is that of a session with a name of its own."""
+    group = create_group(orders, sharing="one")
+    orders.register({**SHOP, "session_group": "g"})
+    orders.emit("orders", numbered(1, 2))
+    answer = hub.call("DELETE", f"/v1/session-groups/{group['id']}", key=orders.admin)
+    assert answer.status == 204, answer
+    sharing(orders)
+    assert pull(orders, "one")["events"] == []
+    orders.emit("orders", numbered(3, 3))
+    assert pulled(orders, 1, "one") == [(3, 1)]
 
 
 async def test_sharing_is_for_sessions_of_one_client_and_immutable(

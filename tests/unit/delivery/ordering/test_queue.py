@@ -134,6 +134,27 @@ def test_a_changed_order_applies_to_what_is_held() -> None:
     assert drain(queue) == [3, 2]
 
 
+def test_how_an_event_has_waited_in_another_order_does_not_count() -> None:
+    """The first event had its time extended, because its cause waits; so it has in the new order.
+    The fourth was ready out of order, in the order before.
+    """
+    queue = queue_of("causal", hold_ms=50)
+    queue.put("s", stored(1, id="effect", cause="cause"), NOW_US)
+    later_us = NOW_US + 40 * MS
+    queue.put("s", stored(2, id="cause", cause="lost", appended_at_us=later_us), later_us)
+    assert drain(queue, NOW_US + 50 * MS) == []
+    queue.set_order(settings("causal", hold_ms=200), NOW_US + 60 * MS)
+    assert drain(queue, NOW_US + 200 * MS) == []
+    assert drain(queue, NOW_US + 240 * MS) == [2, 1]
+    for number in (3, 4):
+        queue.put("s", stored(number, cause="gone"), NOW_US + 200 * MS)
+    forced = queue.pop(NOW_US + 200 * MS)
+    queue.set_order(settings("fifo"), NOW_US + 200 * MS)
+    due = queue.pop(NOW_US + 200 * MS)
+    assert forced is not None and due is not None
+    assert (forced.disorder, due.disorder) == ("hold", "")
+
+
 def test_an_event_that_may_not_be_sent_after_all_is_settled() -> None:
     queue = queue_of("fifo")
     queue.put("s", stored(1), NOW_US)

@@ -234,3 +234,15 @@ def test_the_events_of_a_removed_agent_take_no_room(monkeypatch: pytest.MonkeyPa
     engine.add(2, compile_program("(recent 10)"), SCOPE)
     for number in range(9, 17):
         assert engine.feed(position(number), event()) == []
+
+
+def test_the_list_of_a_loops_results_takes_a_step_for_eight_of_them() -> None:
+    """Otherwise `map` and `for` take the same."""
+    taken = []
+    for form in ("for", "map"):
+        engine = engine_of(f"({form} (n (range 800)) n)")
+        engine.feed(position(1), event())
+        status = engine.status(0)
+        assert status is not None
+        taken.append(status.steps)
+    assert taken[1] - taken[0] == 100

@@ -59,6 +59,9 @@ def test_actions_run_from_the_inside_to_the_outside_and_from_the_left_to_the_rig
 def test_action_in_a_right_side_needs_the_left() -> None:
     stream = Stream("{a: A}; ({b: B} do notify(b)); {c: C}")
     assert [len(stream.emit(type)) for type in "BABB"] == [0, 0, 1, 0]
+    stream = Stream("{a: A}; ({v[2..2]: B} do notify(v)); {c: C}")
+    assert notified(stream.emit_all("BAB")) == []
+    assert notified(stream.emit("B")) == [({"v": [3, 4]}, None)]
 
 
 def test_action_in_a_failed_butnot_does_not_run() -> None:

@@ -72,6 +72,10 @@ def test_a_time_that_goes_back_does_not_prolong_the_window() -> None:
     stream.emit("A")
     stream.emit("B", after=6)  # A has left the window, and does not come back
     assert stream.emit("B", after=-6) == []
+    stream = Stream("{a: A}; {b: B} within 5s")
+    stream.emit("A")
+    stream.emit("C", after=6)  # the pattern does not take it
+    assert stream.emit("B", after=-6) == []
 
 
 def test_positions_must_ascend() -> None:
@@ -189,6 +193,29 @@ def test_events_cost_the_patterns_that_have_begun_for_their_key() -> None:
     for number in range(200):
         assert ends(stream.emit("B", user=number)) == [stream.order]
     assert (time.process_time() - begun) / 200 < 0.002
+
+
+def test_after_a_match_of_a_key_its_events_concern_the_pattern_no_more() -> None:
+    seen: list[int] = []
+
+    def sees(position: EventPosition, event: Event) -> bool:
+        seen.append(position.order)
+        return True
+
+    engine = ReadyEngine()
+    engine.add(1, parse_pattern("{a: A}; {b: B}; {c: C} per $user"), sees)
+    stream = Stream(engine=engine)
+    for type in "ABCBC":
+        stream.emit(type, user="x")
+    assert seen == [1, 2, 3]
+
+
+def test_an_event_that_comes_too_late_for_a_key_begins_nothing() -> None:
+    stream = Stream("{a: A}; {b: B} per $user within 5s")
+    stream.emit("A", user="x")
+    assert stream.emit("B", after=6, user="x") == []
+    assert [*stream.engine.keys(1)] == []
+    assert stream.engine.memory_bytes == 0
 
 
 def test_one_look_up_finds_the_leaves_of_engines_of_all_kinds() -> None:

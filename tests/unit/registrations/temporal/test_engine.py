@@ -44,6 +44,14 @@ def test_times_of_day_are_compared_as_times() -> None:
     assert fed(engine_of(SEED), stream) == [[], [], [(1, 2, 3)]]
     texts = logins(("2", "u"), ("10", "u"), ("100", "u"))
     assert fed(engine_of(SEED), texts) == [[], [], [(1, 2, 3)]]
+    both = logins((1, "u"), ("9:59:59", "u"), ("10:00:00", "u"))
+    assert fed(engine_of(SEED), both) == [[]] * 3
+
+
+@pytest.mark.parametrize("op", ["=", "!="])
+def test_a_calculation_with_a_value_that_is_no_quantity_holds_for_nothing(op: str) -> None:
+    engine = engine_of(f"(event (n ?a)) (event (n ?b)) (test ({op} ?a (+ ?b 1)))")
+    assert fed(engine, [{"n": None}, {"n": True}]) == [[], []]
 
 
 # OIF-20
