@@ -3,6 +3,7 @@
 from delivery.ordering.queue import DeliveryQueue, QueueLimits, QueueMemory
 from eventhub.eventlog.stored import Cursor
 from tests.unit.delivery.ordering.held_events import (
+    MS,
     NOW_US,
     SEGMENT,
     START,
