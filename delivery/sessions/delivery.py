@@ -207,7 +207,7 @@ class SessionDelivery:
         DatabaseUnavailable; then all positions of these sessions are saved the next time.
         """
         found: list[PositionToSave] = []
-        acks = [(session, session.acks) for session in changed if session.acks]
+        acks = {session: session.acks for session in changed}
         for session in changed:
             session.acks = []
             found += session.take_positions(unchanged=session in self._unsaved)
@@ -226,16 +226,15 @@ class SessionDelivery:
             self._unsaved |= connected
             self._changed |= connected
             self._has_changed.set()
-            for session, messages in acks:
+            for session, messages in acks.items():
                 session.acks[:0] = messages
             raise
         lost = {one.session_id for one in found} - attached.keys()
         for session in changed:
             if session.settings.id in lost:
                 session.end("replaced")
-        for session, messages in acks:
-            if session.settings.id not in lost:
-                session.messages += messages
+            elif acks[session]:
+                session.messages += acks[session]
                 session.waker.set()
 
     async def _altered(self) -> list[int]:
