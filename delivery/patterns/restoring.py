@@ -185,7 +185,8 @@ def _fed(
     engine: HubEngine, run: ConsumedRun, events: Sequence[StoredEvent], order: int
 ) -> Iterator[None]:
     for at, stored in enumerate(events, order):
-        engine.feed(position_of(at, run.stream, stored), stored.event)
+        for _ in engine.steps(position_of(at, run.stream, stored), stored.event):
+            yield
         yield
 
 

@@ -9,6 +9,7 @@ changes, which the journal of the group records.
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import DecodeError, Struct, msgpack
@@ -137,11 +138,17 @@ class HubEngine:
         """Take the next event; return its outputs: those of READY's patterns, of temporal ones, and
         of agents, each in the order of their numbers.
         """
+        return [*chain.from_iterable(self.steps(position, event))]
+
+    def steps(self, position: EventPosition, event: Event) -> Iterator[Sequence[AgentOutput]]:
+        """Take the next event like `feed`, and yield the outputs of one pattern after the other:
+        thousands of patterns may take milliseconds each. The caller takes all steps before it
+        calls another method.
+        """
         self.consumed.add(position)
-        outputs: list[AgentOutput] = [*self._ready.feed(position, event)]
-        outputs += self._temporal.feed(position, event)
-        outputs += self._agents.feed(position, event)
-        return outputs
+        yield from self._ready.steps(position, event)
+        yield from self._temporal.steps(position, event)
+        yield from self._agents.steps(position, event)
 
     def state(self) -> bytes:
         """Return the state of all engines, and which events were consumed last, with the version of

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import orjson
 import pytest
 
+from eventhub.base import limits
 from tests.live import LiveHub, LiveZone
 
 
@@ -162,3 +164,23 @@ def test_an_agent_that_never_ends_is_stopped(zone: LiveZone) -> None:
     [output] = step["outputs"]
     assert output["output"] == "suspended"
     assert output["fault"]["code"] in ("steps_max", "call_depth_max")
+
+
+LONG = "{v[1..*]: A} && {b: B} last 10000"
+
+
+def test_a_dry_run_is_bounded_in_bytes(zone: LiveZone) -> None:
+    """Each step repeated everything that was bound: 1,000 small events were an answer of 100 MB."""
+    found = ask(zone, "dry-run", LONG, events=events("A") * 1_000)
+    steps = found["steps"]
+    assert (len(orjson.dumps(steps)) < 5_000_000, found["is_complete"]) == (True, False)
+    longest = steps[-1]["tree"]["bound"]["v"]
+    assert [one["order"] for one in longest] == [*range(1, limits.PATTERN_BOUND_SHOWN_MAX + 1)]
+
+
+def test_a_dry_run_of_a_time_beyond_all_windows_is_refused(zone: LiveZone) -> None:
+    """It was an internal error: what is bound expires after the year 9999."""
+    given = [{**events("A")[0], "time": "9999-12-31T23:00:00Z"}]
+    body = {"language": "ready", "text": "{a: A}; {b: B}", "events": given}
+    answer = zone.hub.call("POST", "/v1/patterns/dry-run", body, key=zone.admin)
+    assert answer.refused(400, "invalid_field")["position"] == {"field": "events.0.time"}

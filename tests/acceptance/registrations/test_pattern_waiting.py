@@ -94,3 +94,13 @@ def test_a_state_that_is_too_far_from_its_snapshot_is_unavailable(
     answer = hub.call("GET", f"/v1/patterns/{made['id']}/waiting", key=zone.admin)
     answer.refused(503, "state_unavailable")
     assert answer.headers["retry-after"] == "10"
+
+
+def test_what_is_shown_of_a_variable_is_bounded(hub: LiveHub, running: LiveZone) -> None:
+    zone = running
+    made = create(zone, fields(text="{v[1..*]: A} && {b: B} last 1000")).json
+    zone.emit("orders", [event("A") for _ in range(300)])
+    consumed(zone, 300)
+    [found] = waiting(zone, made["id"])["partitions"]
+    shown = [one["sequence"] for one in found["tree"]["bound"]["v"]]
+    assert shown == [*range(1, limits.PATTERN_BOUND_SHOWN_MAX + 1)]
