@@ -98,7 +98,7 @@ def test_a_state_that_is_too_far_from_its_snapshot_is_unavailable(
 
 def test_what_is_shown_of_a_variable_is_bounded(hub: LiveHub, running: LiveZone) -> None:
     zone = running
-    made = create(zone, fields(text="{v[1..*]: A} && {b: B} last 1000")).json
+    made = create(zone, fields(text="{v[200..*]: A} && {b: B} last 1000")).json
     zone.emit("orders", [event("A") for _ in range(300)])
     consumed(zone, 300)
     [found] = waiting(zone, made["id"])["partitions"]
