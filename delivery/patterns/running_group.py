@@ -290,14 +290,11 @@ class RunningGroup:
         """Feed events until there is enough to write, with a step for each pattern: an event may
         concern thousands of expensive ones.
         """
-        engine, unwritten, now_us = (
-            self._found.engine,
-            self._unwritten,
-            self._context.clock.now_us(),
-        )
+        engine, unwritten = self._found.engine, self._unwritten
+        now_us, consumed = self._context.clock.now_us(), 0
         for stream, stored in taken:
             self.reader.consume(stream)
-            self._since_snapshot += 1
+            consumed += 1
             event = stored.event
             is_expired = event.expires_at_us and event.expires_at_us <= now_us
             if is_expired or not self._sees(stream, stored):
@@ -313,7 +310,8 @@ class RunningGroup:
             if unwritten.is_large:
                 break
             yield
-        metrics.PATTERN_EVENTS.inc(len(taken))
+        self._since_snapshot += consumed
+        metrics.PATTERN_EVENTS.inc(consumed)
         evaluated = engine.leaves.counters.evaluated
         metrics.PATTERN_EVALUATIONS.inc(evaluated - self._evaluated)
         self._evaluated = evaluated

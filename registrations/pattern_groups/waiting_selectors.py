@@ -5,7 +5,8 @@ A forwarder restores a group in the same way, so the answer is exact as of its l
 no process is asked.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import dropwhile
 from typing import Any
 
 import orjson
@@ -17,7 +18,8 @@ from eventhub.base.env import read_env
 from eventhub.eventlog.stored import StoredEvent
 from registrations.pattern_groups import access
 from registrations.pattern_groups.consumed import ConsumedRun
-from registrations.pattern_groups.engine import HubEngine, HubPattern, compiled_pattern
+from registrations.pattern_groups.definition import parse_text
+from registrations.pattern_groups.engine import HubEngine, HubPattern
 from registrations.pattern_groups.errors import StateUnavailable
 from registrations.pattern_groups.journal_events import journal_reader
 from registrations.pattern_groups.models import (
@@ -77,15 +79,15 @@ def _engine(
     if it takes longer than `until_s`, by the monotonic clock.
     """
     engine = HubEngine(tuple(group.streams), hierarchy_of(actor.zone_id))
-    compiled = compiled_pattern(pattern.language, pattern.text)
+    compiled = parse_text(pattern.language, pattern.text)
     hub = HubPattern(pattern.version_id, compiled, pattern.once, pattern.recent)
     snapshot = PatternState.objects.filter(group=group).first()
     if snapshot is not None and hub.number in snapshot.versions:
         engine.add(hub)
         engine.restore(bytes(snapshot.state))
     journal = [*PatternJournal.objects.filter(group=group).order_by("first")]
-    if hub.number not in engine.patterns:
-        journal = [*_since_added(journal, hub)]
+    if hub.number not in engine.patterns:  # one that saw recent events is in the snapshot
+        journal = [*dropwhile(lambda row: hub.number not in row.added, journal)]
     if sum(row.last - row.first + 1 for row in journal) > limits.PATTERN_WAITING_EVENTS_MAX:
         raise StateUnavailable(retry_after_s=limits.PATTERN_WAITING_RETRY_S)
     with journal_reader(read_env().database_url) as pages_of:
@@ -112,20 +114,6 @@ def _feed(
         engine.feed(position, stored.event)
         if clock.monotonic_s() > until_s:
             raise StateUnavailable(retry_after_s=limits.PATTERN_WAITING_RETRY_S)
-
-
-def _since_added(journal: list[PatternJournal], hub: HubPattern) -> Iterator[PatternJournal]:
-    """Yield the rows from the one on that added a pattern. Raises StateUnavailable if it was given
-    earlier events, which only a snapshot has.
-    """
-    was_added = False
-    for row in journal:
-        if hub.number in row.added:
-            was_added = True
-            if hub.recalled:
-                raise StateUnavailable(retry_after_s=limits.PATTERN_WAITING_RETRY_S)
-        if was_added:
-            yield row
 
 
 def _runs(row: PatternJournal) -> list[ConsumedRun]:

@@ -46,18 +46,20 @@ SELECT id, name, streams, patterns FROM pattern_groups
 SELECT EXISTS (SELECT FROM pattern_groups
                 WHERE (streams @> ARRAY[%(id)s]::bigint[] OR output_stream_id = %(id)s) AND deleted_at IS NULL)
 
--- name: end_leases
--- Ends the leases of groups, after the checkpoints under way: a forwarder that runs one of them finds no lease and stops.
-DELETE FROM pattern_leases WHERE group_id = ANY (%(groups)s::bigint[])
+-- name: lock_leases
+-- Waits for checkpoints under way, so that `end_groups` sees, and deletes, what they wrote.
+SELECT FROM pattern_leases WHERE group_id = ANY (%(groups)s::bigint[]) ORDER BY group_id FOR UPDATE
 
 -- name: end_groups
--- Ends groups without leases with their patterns, at a barrier, and deletes what the forwarders stored of them. A statement of
--- its own, so that it sees what the last checkpoint stored.
+-- Ends groups with their patterns, at a barrier, and deletes what the forwarders stored of them: a forwarder that runs one of
+-- them finds no lease and stops.
 WITH versions AS (
     UPDATE pattern_versions SET until_barrier = %(barrier)s
      WHERE group_id = ANY (%(groups)s::bigint[]) AND until_barrier IS NULL
 ), patterns AS (
     UPDATE patterns SET deleted_at = now() WHERE group_id = ANY (%(groups)s::bigint[]) AND deleted_at IS NULL
+), leases AS (
+    DELETE FROM pattern_leases WHERE group_id = ANY (%(groups)s::bigint[])
 ), journal AS (
     DELETE FROM pattern_journal WHERE group_id = ANY (%(groups)s::bigint[])
 ), states AS (
