@@ -124,6 +124,15 @@ class PageReader:
             reading.add_done_callback(lambda _: waker.set())
         return False
 
+    async def completed(self, within_s: float) -> bool:
+        """Wait for the page that is being read; return False if there is none, or it takes longer
+        than that.
+        """
+        if self._reading is None:
+            return False
+        done, _ = await asyncio.wait([self._reading], timeout=max(within_s, 0.0))
+        return bool(done)
+
     async def take(self, follower: Follower) -> list[StoredEvent]:
         """Return the page. Raises what Follower.catch_up raises."""
         try:

@@ -247,9 +247,10 @@ class RunningGroup:
         """Feed events until there is enough to write."""
         clock, engine, unwritten = self._context.clock, self._found.engine, self._unwritten
         now_us, pause_s = clock.now_us(), clock.monotonic_s() + limits.FORWARD_SLICE_S
+        consumed = 0
         for stream, stored in taken:
             self.reader.consume(stream)
-            self._since_snapshot += 1
+            consumed += 1
             event = stored.event
             is_expired = event.expires_at_us and event.expires_at_us <= now_us
             if is_expired or not self._sees(stream, stored):
@@ -265,7 +266,8 @@ class RunningGroup:
             if clock.monotonic_s() > pause_s:
                 await asyncio.sleep(0)
                 pause_s = clock.monotonic_s() + limits.FORWARD_SLICE_S
-        metrics.PATTERN_EVENTS.inc(len(taken))
+        self._since_snapshot += consumed
+        metrics.PATTERN_EVENTS.inc(consumed)
         evaluated = engine.leaves.counters.evaluated
         metrics.PATTERN_EVALUATIONS.inc(evaluated - self._evaluated)
         self._evaluated = evaluated

@@ -236,7 +236,9 @@ class PullSource:
                     self._offered.append(held)
                 else:
                     queue.discard(held)
-            if len(self._offered) >= requested or monotonic() > until_s or not await self._fill():
+            if len(self._offered) >= requested or monotonic() > until_s:
+                break
+            if not await self._fill(until_s):
                 break
         self.session.set_timer(clock.now_us())
 
@@ -244,14 +246,18 @@ class PullSource:
         reader = self.session.readers[held.stream]
         return not is_restricted(held.stored) or reader.state.filter.matches(held.stored, now_us)
 
-    async def _fill(self) -> bool:
-        """Put the next events of each stream into the queue; return False if there are none."""
+    async def _fill(self, until_s: float) -> bool:
+        """Put the next events of each stream into the queue, those of pages too that are read until
+        then; return False if there are none.
+        """
         busy = False
         now_us = self._services.listening.clock.now_us()
         for reader in list(self.session.readers.values()):
             routed = reader.put_routed(now_us)
-            if routed is not None or not reader.due():
+            if routed is not None:
                 busy = busy or bool(routed)
+                continue
+            if not reader.due() and not await reader.page_completed(until_s - monotonic()):
                 continue
             try:
                 if await reader.fill():

@@ -101,6 +101,10 @@ class SessionReader(StreamListener):
         idle = self._at == len(self._page) and self._matcher.follower.idle
         return bool(self._notices) or not idle
 
+    async def page_completed(self, within_s: float) -> bool:
+        """Wait for the page that is being read; return whether the next events can be fetched."""
+        return await self._pages.completed(within_s) and self.due()
+
     def put_routed(self, now_us: int) -> bool | None:
         """Put the next events of the route into the queue, if it takes some; return whether there
         were any. None: they do not come from the route, but with `fill` and `next_frames`.

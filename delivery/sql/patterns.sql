@@ -51,9 +51,9 @@ WITH held AS MATERIALIZED (
        FOR NO KEY UPDATE
 ), journalled AS (
     INSERT INTO pattern_journal (group_id, first, last, streams, segments, firsts, lasts, added, removed)
-    SELECT group_id, %(first)s, %(position)s, %(run_streams)s::bigint[], %(run_segments)s::text[]::uuid[],
+    SELECT group_id, %(first)s::bigint, %(position)s::bigint, %(run_streams)s::bigint[], %(run_segments)s::text[]::uuid[],
            %(run_firsts)s::bigint[], %(run_lasts)s::bigint[], %(added)s::bigint[], %(removed)s::bigint[]
-      FROM held WHERE %(position)s >= %(first)s
+      FROM held WHERE %(position)s::bigint >= %(first)s::bigint
     RETURNING 1
 )
 UPDATE pattern_leases l

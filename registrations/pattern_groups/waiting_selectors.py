@@ -5,8 +5,7 @@ A forwarder restores a group in the same way, so the answer is exact as of its l
 no process is asked.
 """
 
-from collections.abc import Iterator
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import Any
 
 from eventhub.access.principal import Actor
@@ -15,7 +14,8 @@ from eventhub.base.env import read_env
 from eventhub.eventlog.stored import StoredEvent
 from registrations.pattern_groups import access
 from registrations.pattern_groups.consumed import ConsumedRun
-from registrations.pattern_groups.engine import HubEngine, HubPattern, compiled_pattern
+from registrations.pattern_groups.definition import parse_text
+from registrations.pattern_groups.engine import HubEngine, HubPattern
 from registrations.pattern_groups.errors import StateUnavailable
 from registrations.pattern_groups.journal_events import events_of_runs
 from registrations.pattern_groups.models import (
@@ -62,15 +62,15 @@ def waiting_of(*, actor: Actor, pattern: StoredPattern) -> dict[str, Any]:
 def _engine(actor: Actor, group: PatternGroup, pattern: StoredPattern) -> HubEngine | None:
     """Return the engine of a group, with one pattern, as of the checkpoint."""
     engine = HubEngine(tuple(group.streams), hierarchy_of(actor.zone_id))
-    compiled = compiled_pattern(pattern.language, pattern.text)
+    compiled = parse_text(pattern.language, pattern.text)
     hub = HubPattern(pattern.version_id, compiled, pattern.once, pattern.recent)
     snapshot = PatternState.objects.filter(group=group).first()
     if snapshot is not None and hub.number in snapshot.versions:
         engine.add(hub)
         engine.restore(bytes(snapshot.state))
     journal = [*PatternJournal.objects.filter(group=group).order_by("first")]
-    if hub.number not in engine.patterns:
-        journal = [*_since_added(journal, hub)]
+    if hub.number not in engine.patterns:  # one that saw recent events is in the snapshot
+        journal = [*dropwhile(lambda row: hub.number not in row.added, journal)]
     if sum(row.last - row.first + 1 for row in journal) > limits.PATTERN_WAITING_EVENTS_MAX:
         raise StateUnavailable(retry_after_s=limits.PATTERN_WAITING_RETRY_S)
     runs = [run for row in journal for run in _runs(row)]
@@ -87,20 +87,6 @@ def _engine(actor: Actor, group: PatternGroup, pattern: StoredPattern) -> HubEng
                 engine.feed(position, stored.event)
             order += len(run)
     return engine
-
-
-def _since_added(journal: list[PatternJournal], hub: HubPattern) -> Iterator[PatternJournal]:
-    """Yield the rows from the one on that added a pattern. Raises StateUnavailable if it was given
-    earlier events, which only a snapshot has.
-    """
-    was_added = False
-    for row in journal:
-        if hub.number in row.added:
-            was_added = True
-            if hub.recalled:
-                raise StateUnavailable(retry_after_s=limits.PATTERN_WAITING_RETRY_S)
-        if was_added:
-            yield row
 
 
 def _runs(row: PatternJournal) -> list[ConsumedRun]:

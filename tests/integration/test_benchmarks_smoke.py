@@ -25,7 +25,7 @@ CASES: dict[str, tuple[float | None, float | None]] = {
     "replay_1m_http": (None, None),
     "cursor_last": (1.3, None),
     "match_10k": (None, None),
-    "pattern_joins": (50, 500),
+    "pattern_joins_40": (10, 100),
     "churn_events": (1, None),
     "million_callback": (1.5, None),
     "hostile_refusal": (None, None),

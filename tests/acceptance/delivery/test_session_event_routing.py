@@ -47,7 +47,7 @@ async def test_a_session_does_not_evaluate_the_events_of_others(
             await reader.say("disconnect", session=f"s{n}")
             await reader.hear_op("disconnected")
     touched = match_work(hub, ["listeners"], "scan").touched - before
-    assert SESSIONS <= touched < EVENTS, "the router has matched the events of s3, for all sessions"
+    assert touched < EVENTS, "the router has matched the events of s3, for all sessions"
 
 
 async def test_the_position_of_a_session_that_nothing_concerns_advances(

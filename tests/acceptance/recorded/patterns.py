@@ -22,7 +22,7 @@ CALLS = [
     *sends("admin", "POST /v1/patterns", _NEW, [{**_NEW, "name": "a"}, {**_NEW, "name": "b"}]),
     *gets("admin", _ONE, "/v1/patterns?status=running&limit=1", "/v1/patterns?status=x", _GROUPS),
     *gets("admin", f"{_GROUPS}/<patterngroup>", f"{_GROUPS}/x", "/v1/patterns/x"),
-    *gets("admin", "/v1/patterns/x/waiting", "/v1/patterns/999999/waiting"),
+    *gets("admin", f"{_ONE}/waiting", "/v1/patterns/x/waiting", "/v1/patterns/999999/waiting"),
     *sends("admin", f"PATCH {_ONE}", {"text": 1}, {"suspended": True}, {"text": "{b: B}"}),
     *sends("admin", f"PATCH {_GROUPS}/<patterngroup>", {"suspended": False}, {"name": "alerts"}),
     *sends("admin", "POST /v1/patterns/check", {}, _BODY, {**_BODY, "text": "{a"}),

@@ -57,9 +57,9 @@ def test_a_group_begins_at_the_heads_of_its_streams(hub: LiveHub, zone: LiveZone
     assert sorted(created["streams"]) == ["orders", "payments"]
     assert (created["output_stream"], created["patterns"], created["consumed"]) == ("out", 0, 0)
     [row] = hub.sql(
-        "SELECT position, sequences, owner FROM pattern_leases WHERE group_id = %s", created["id"]
+        "SELECT position, sequences FROM pattern_leases WHERE group_id = %s", created["id"]
     )
-    assert row == (0, [0, 3], None)
+    assert row == (0, [0, 3])
     path = f"/v1/pattern-groups/{created['id']}"
     assert hub.call("GET", path, key=zone.admin).json == created
     listed = hub.call("GET", "/v1/pattern-groups?name=alarms", key=zone.admin).json

@@ -54,7 +54,9 @@ async def forwarded_stream(
             log, Feed(log), ZoneCaches(TypeRegistry(log), Groups(log)), tmp_path, lambda: None
         )
         holder = stream_leases(
-            ForwarderContext(log, pool, leases, interests, clock, lambda piece: None),
+            ForwarderContext(
+                log, pool, leases, interests, clock, lambda piece, notified: None, lambda: False
+            ),
             url or world.url,
         )
         async with pool.connection() as connection:

@@ -89,6 +89,7 @@ async def test_an_emit_waits_for_few_of_another_clients_hundreds_of_emits(
         headers = [(b"authorization", f"Bearer {keys[name]}".encode())]
         headers.append((b"content-type", b"application/json"))
         scope = {"method": "POST", "path": "/v1/streams/orders/events", "headers": headers}
+        scope["query_string"] = b""
         body = json.dumps(EVENT).encode()
 
         async def receive() -> Message:
@@ -310,6 +311,7 @@ async def test_a_busy_database_is_reported_as_busy_and_not_as_unavailable(
         key = f"ehk_{number:012}_{'x' * 43}"
         headers = [(b"authorization", f"Bearer {key}".encode())]
         scope = {"method": "POST", "path": "/v1/streams/orders/events", "headers": headers}
+        scope["query_string"] = b""
         status = 0
 
         async def receive() -> Message:

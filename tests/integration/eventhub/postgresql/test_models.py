@@ -182,9 +182,10 @@ FILLED_FILES = {
     "delivery/sql/replay.sql": {"insert", "resend"},
     "registrations/sql/endpoints.sql": {"claim_verifications"},
 }
+LOADED = {"delivery/sql/leases.sql": {"table": "pattern_leases", "key": "group_id"}}
 _SECONDS = re.compile(r"secs => %\((\w+)\)s|%\((\w+_s)\)s(?!::)")
 _STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")
-_COMPOSED = re.compile(r"\{\w*\}|bench_")  # to be filled in, or of a table of benchmarks
+_COMPOSED = re.compile(r"\{\w*\}|bench_|kept_")  # to be filled in, or of a table of a fault run
 _PARAMETER = re.compile(r"%(?:\((\w+)\)[sbt]|[sbt])")
 
 
@@ -194,7 +195,7 @@ def statements() -> dict[str, str]:
     found = {}
     for file in files:
         place = str(file.relative_to(HOME))
-        for name, text in queries.load(str(file)).items():
+        for name, text in queries.load(str(file), LOADED.get(place)).items():
             if not text.startswith(UTILITY):
                 found[f"{place} {name}"] = filled(place, name, text)
     return found

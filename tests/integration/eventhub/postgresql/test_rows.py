@@ -4,11 +4,13 @@ import ast
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, LiteralString, NamedTuple
 
 import psycopg
 import pytest
 
+from delivery.forward.leases import STREAMS
 from eventhub.postgresql.rows import columns_of, cursor_of, differences, named, scalars, tuples_of
 from eventhub.postgresql.schema import HOME
 from tests.databases import migrated_database
@@ -169,7 +171,9 @@ def _mapped(module: Any, cursor: ast.expr | None, statement: ast.Subscript) -> I
 
 
 def _value(module: Any, expression: ast.expr) -> Any:
-    return eval(ast.unparse(expression), vars(module))
+    """Evaluate an expression of a module; `self._table` is one of the tables of leases."""
+    names = {**vars(module), "self": SimpleNamespace(_table=STREAMS)}
+    return eval(ast.unparse(expression), names)
 
 
 def test_every_statement_has_the_columns_of_its_named_tuple(
