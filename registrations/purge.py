@@ -138,7 +138,7 @@ def _purge_patterns(connection: Connection) -> int:
         "retained_s": limits.VERSIONS_RETAINED_S,
         "rows_max": limits.VERSIONS_PURGED_AT_ONCE,
     }
-    return connection.execute(SQL["purge_patterns"], values).rowcount
+    return int(scalars(connection).execute(SQL["purge_patterns"], values).fetchone() or 0)
 
 
 def _needed(connection: Connection, endpoints: Iterable[int | None]) -> set[int]:

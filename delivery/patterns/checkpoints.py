@@ -52,6 +52,7 @@ class Checkpoint(NamedTuple):
 class _StreamRow(NamedTuple):
     id: int
     name: str
+    is_full: bool
 
 
 async def write(
@@ -125,13 +126,17 @@ async def _drafts(
     }
     found = await fetch_all(connection, _StreamRow, SQL["output_streams"], values)
     ids: dict[int | str, int] = {}
-    for id, name in found:
+    for id, name, _ in found:
         ids[id] = ids[name] = id
+    is_full = any(one.is_full for one in found)
     drafts: list[Draft] = []
     for one in outputs:
         stream_id = ids.get(one.stream)
         if stream_id is None:
             totals.lose(one.running, "unknown_stream", 1)
+            continue
+        if is_full:
+            totals.lose(one.running, "zone_storage_full", 1)
             continue
         payload = protobuf_codec.encode(one.event)
         drafts.append(Draft(stream_id, one.event.mask, payload))

@@ -7,7 +7,7 @@ the journal of the group records this one. Concurrency contract: one task.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
@@ -32,16 +32,27 @@ class StreamGap(NamedTuple):
 
 
 class _StreamBuffer:
-    """A stream of the group. `read`: events that are read and not consumed; `cursor`: the last
-    consumed event; `is_behind`: there may be more events to read at once.
+    """A stream of the group. `read`: events that are read and not consumed, each with the latest
+    time of append up to it, because a clock may be set back; `cursor`: the last consumed event;
+    `is_behind`: there may be more events to read at once.
     """
 
     def __init__(self, id: int, follower: Follower) -> None:
         self.id = id
         self.follower = follower
-        self.read: deque[StoredEvent] = deque()
+        self.read: deque[tuple[int, StoredEvent]] = deque()
         self.cursor = follower.cursor
         self.is_behind = True
+        self._latest_us = 0
+
+    def take(self, batch: Sequence[StoredEvent]) -> None:
+        """Add the next events."""
+        for stored in batch:
+            self._latest_us = max(self._latest_us, stored.appended_at_us)
+            self.read.append((self._latest_us, stored))
+        if batch:
+            self.follower.advance_to(batch[-1])
+        self.is_behind = self.follower.ring.next - 1 > self.follower.cursor.sequence
 
 
 class GroupReader:
@@ -87,9 +98,8 @@ class GroupReader:
     @property
     def oldest_us(self) -> int:
         """When the oldest event was appended that is read and not consumed; 0: there is none."""
-        return min(
-            (one.read[0].appended_at_us for one in self._streams.values() if one.read), default=0
-        )
+        oldest = [one.read[0][1] for one in self._streams.values() if one.read]
+        return min((stored.appended_at_us for stored in oldest), default=0)
 
     async def read(self, upto: Mapping[int, int]) -> bool:
         """Read what follows; return whether there is something to consume. `upto`: sequences that
@@ -116,18 +126,20 @@ class GroupReader:
         behind = [
             one
             for one in self._streams.values()
-            if one.is_behind and one.read and one.read[-1].sequence <= upto.get(one.id, _NO_BOUND)
+            if one.is_behind
+            and one.read
+            and one.read[-1][1].sequence <= upto.get(one.id, _NO_BOUND)
         ]
-        horizon_us = min((one.read[-1].appended_at_us for one in behind), default=None)
+        horizon_us = min((one.read[-1][0] for one in behind), default=None)
         found: list[tuple[int, int, StoredEvent]] = []
         for stream in self._streams.values():
             bound = upto.get(stream.id, _NO_BOUND)
-            for stored in stream.read:
+            for at_us, stored in stream.read:
                 if stored.sequence > bound:
                     break
-                if horizon_us is not None and stored.appended_at_us > horizon_us:
+                if horizon_us is not None and at_us > horizon_us:
                     break
-                found.append((stored.appended_at_us, stream.id, stored))
+                found.append((at_us, stream.id, stored))
         if len(self._streams) > 1:
             found.sort(key=lambda one: (one[0], one[1], one[2].sequence))
         return [(id, stored) for _, id, stored in found[:count]]
@@ -135,17 +147,14 @@ class GroupReader:
     def consume(self, id: int) -> None:
         """Take the next event of a stream."""
         stream = self._streams[id]
-        stream.cursor = stream.read.popleft().cursor
+        stream.cursor = stream.read.popleft()[1].cursor
 
     async def _read(self, stream: _StreamBuffer, upto: int) -> None:
         follower = stream.follower
         batch = follower.next_in_ring(limits.PATTERN_READ_EVENTS_MAX)
         if batch is None or (not batch and follower.cursor.sequence < upto):
             batch = await follower.catch_up(_PAGE)
-        stream.read.extend(batch)
-        if batch:
-            follower.advance_to(batch[-1])
-        stream.is_behind = follower.ring.next - 1 > follower.cursor.sequence
+        stream.take(batch)
 
     async def _follow(self, log: Log, stack: AsyncExitStack, id: int, cursor: Cursor) -> Follower:
         try:

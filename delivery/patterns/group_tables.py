@@ -10,7 +10,7 @@ from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import int8_array
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import fetch_all, fetch_one
+from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_value
 from registrations.pattern_groups.consumed import ConsumedRun
 
 SQL = queries.load("delivery/sql/patterns.sql")
@@ -35,6 +35,7 @@ class LeasedGroup(NamedTuple):
     name: str
     zone_id: int
     zone: str
+    client_id: int
     client: str
     output_stream: int | None
     position: int
@@ -132,6 +133,12 @@ async def versions_of(
     """Return versions by id, and those that begin or end after a barrier."""
     values = {"group_id": group, "ids": int8_array(list(ids)), "after": after}
     return await fetch_all(connection, StoredPatternVersion, SQL["versions"], values)
+
+
+async def group_name(connection: Connection, group: int) -> str | None:
+    """Return the name of a group; None if it is deleted."""
+    name: str | None = await fetch_value(connection, SQL["name"], {"group_id": group})
+    return name
 
 
 async def totals_of(connection: Connection, group: int) -> dict[int, PatternTotals]:

@@ -9,10 +9,10 @@ that event, so patterns that cause each other stop (RDY-33).
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import orjson
-
 from eventhub.base import limits
+from eventhub.base.errors import EventHubError
 from eventhub.event.envelope import Event
+from eventhub.event.inbound import check_attributes
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog.system import SYSTEM_DOMAIN, Announcement
 from registrations.agents.run import AgentOutput, ProgramFailed, ProgramSuspended
@@ -55,11 +55,14 @@ class OutputOwner(NamedTuple):
 
 
 class OutputEvent(NamedTuple):
-    """An event to append. `stream`: an id, or the name of a stream of the zone."""
+    """An event to append. `stream`: an id, or the name of a stream of the zone; `bytes`: about
+    those that it takes.
+    """
 
     running: RunningVersion
     stream: int | str
     event: Event
+    bytes: int = 0
 
 
 class LostOutput(NamedTuple):
@@ -99,9 +102,11 @@ def effects_of(
     running: Mapping[int, RunningVersion],
     owner: OutputOwner,
     cause: Event,
+    numbers: Iterator[int],
 ) -> Iterator[Effect]:
-    """Yield what the outputs of one event mean, in order. `cause`: the event."""
-    index = 0
+    """Yield what outputs of one event mean, in order. `cause`: the event; `numbers`: of its outputs
+    that are events.
+    """
     for output in outputs:
         version = running[output.pattern]
         position = output.position
@@ -112,8 +117,8 @@ def effects_of(
             stream: int | str = owner.output_stream or position.stream
             if isinstance(output, Announce) and output.stream is not None:
                 stream = output.stream
-            yield _caused(OutputEvent(version, stream, event), output, owner, cause, index)
-            index += 1
+            named = OutputEvent(version, stream, event)
+            yield _caused(named, output, owner, cause, next(numbers))
         elif isinstance(output, Dropped):
             yield LostOutput(version, output.reason, output.count)
         elif isinstance(output, Ended):
@@ -202,8 +207,8 @@ def _caused(
     hops = hops_left(cause) - 1
     if hops <= 0:
         return LostOutput(output.running, "hop_limit", 1)
-    event = output.event
-    if _is_too_large(event):
+    event, size = output.event, _attributes_bytes(output.event)
+    if size is None:
         return LostOutput(output.running, "event_too_large", 1)
     causes = _positions(source.bindings) if isinstance(source, Match | Notify) else []
     if isinstance(source, Announce):
@@ -217,13 +222,14 @@ def _caused(
         HOP_LIMIT: str(hops),
     }
     return output._replace(
+        bytes=size + sum(len(name) + len(value) for name, value in environment.items()),
         event=event._replace(
             id=f"pattern-{owner.id}-{position.order}-{index}",
             environment=environment,
             cause=f"{position.segment}:{position.sequence}",
             correlation=cause.correlation,
             traceparent=cause.traceparent,
-        )
+        ),
     )
 
 
@@ -235,13 +241,15 @@ def hops_left(event: Event) -> int:
     return min(int(text), limits.PATTERN_HOPS_MAX)
 
 
-def _is_too_large(event: Event) -> bool:
+def _attributes_bytes(event: Event) -> int | None:
+    """Return the size of an event's attributes; None if an emit of the event would be refused."""
     most = limits.TEXT_CHARS_MAX
     if not event.type or max(len(event.domain), len(event.type)) > most:
-        return True
-    if len(event.attributes) > limits.ATTRIBUTES_COUNT_MAX:
-        return True
-    return len(orjson.dumps(event.attributes)) > limits.ATTRIBUTES_BYTES_MAX
+        return None
+    try:
+        return len(check_attributes(event.attributes))
+    except EventHubError:
+        return None
 
 
 def _fault(output: ProgramFailed | ProgramSuspended, owner: OutputOwner) -> dict[str, Any]:

@@ -37,12 +37,8 @@ from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.postgresql.connections import Connection
 from registrations.agents.run import AgentOutput
 from registrations.pattern_groups.consumed import ConsumedRun
-from registrations.pattern_groups.engine import (
-    CompiledPattern,
-    HubEngine,
-    HubPattern,
-    compiled_pattern,
-)
+from registrations.pattern_groups.definition import Tree, parse_text
+from registrations.pattern_groups.engine import HubEngine, HubPattern
 from registrations.patterns.pattern_engine import EventPosition
 
 log = get_logger(__name__)
@@ -64,7 +60,7 @@ class CompiledVersions:
     """The compiled texts of one group's versions: compiled once, however often it is restored."""
 
     def __init__(self) -> None:
-        self._compiled: dict[int, CompiledPattern | None] = {}
+        self._compiled: dict[int, Tree | None] = {}
 
     def of(self, version: StoredPatternVersion) -> HubPattern | None:
         """Return a version for engines; None if it cannot be compiled any more."""
@@ -81,9 +77,9 @@ class CompiledVersions:
         self._compiled = {id: one for id, one in self._compiled.items() if id in kept}
 
 
-def _compiled(version: StoredPatternVersion) -> CompiledPattern | None:
+def _compiled(version: StoredPatternVersion) -> Tree | None:
     try:
-        return compiled_pattern(version.language, version.text)
+        return parse_text(version.language, version.text)
     except EventHubError as error:
         throttled.warning("pattern_not_compiled", version=version.id, error=error.code)
         return None
@@ -185,7 +181,8 @@ def _fed(
     engine: HubEngine, run: ConsumedRun, events: Sequence[StoredEvent], order: int
 ) -> Iterator[None]:
     for at, stored in enumerate(events, order):
-        engine.feed(position_of(at, run.stream, stored), stored.event)
+        for _ in engine.steps(position_of(at, run.stream, stored), stored.event):
+            yield
         yield
 
 

@@ -7,7 +7,8 @@ goes on: so a version gets the events after its first barrier, up to its last on
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from psycopg_pool import AsyncConnectionPool
@@ -17,12 +18,19 @@ from delivery.forward.zone import ZoneCaches
 from delivery.patterns.changes import BarrierChange
 from delivery.patterns.checkpoints import Checkpoint, NewSnapshot, write
 from delivery.patterns.group_reader import GroupReader, StreamGap
-from delivery.patterns.group_tables import GroupLease, StoredPatternVersion, versions_of
+from delivery.patterns.group_tables import (
+    GroupLease,
+    StoredPatternVersion,
+    group_name,
+    versions_of,
+)
 from delivery.patterns.outputs import LostOutput, OutputEvent, effects_of
 from delivery.patterns.restoring import GroupEngine, StoredGroup, position_of, recent_events
 from delivery.patterns.totals import GroupTotals
+from eventhub.access.rate_limits import seconds_to_wait
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
+from eventhub.base.event_loop import run_in_slices
 from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Log
@@ -54,9 +62,38 @@ class _Unwritten:
         self.added: list[int] = []
         self.removed: list[int] = []
         self.outputs: list[OutputEvent] = []
+        self.output_bytes = 0
         self.since_s = now_s
         self.needs_snapshot = False
         self.is_due = False  # there is something that should not wait
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there is as much as one transaction should write."""
+        return (
+            len(self.outputs) >= limits.PATTERN_OUTPUTS_PER_WRITE
+            or self.output_bytes >= limits.PATTERN_OUTPUT_BYTES_PER_WRITE
+        )
+
+
+class _EventOutputs:
+    """How much one event has caused so far, of all patterns of the group."""
+
+    def __init__(self) -> None:
+        self.numbers = count()
+        self.events = 0
+        self.bytes = 0
+
+    def take(self, output: OutputEvent) -> bool:
+        """Count an output; return False if it is too much."""
+        if (
+            self.events >= limits.PATTERN_OUTPUTS_PER_EVENT_MAX
+            or self.bytes + output.bytes > limits.PATTERN_OUTPUT_BYTES_PER_EVENT_MAX
+        ):
+            return False
+        self.events += 1
+        self.bytes += output.bytes
+        return True
 
 
 class RunningGroup:
@@ -76,6 +113,7 @@ class RunningGroup:
         self._owner = stored.owner
         self._zone = found.zone
         self._zone_name = (stored.group.zone_id, stored.group.zone)
+        self._client_id = stored.group.client_id
         self._found = found
         self._totals = GroupTotals(stored.owner, stored.totals)
         self._order = stored.group.position
@@ -84,7 +122,7 @@ class RunningGroup:
         self._unwritten = _Unwritten(self._order, now_s)
         self._unwritten.needs_snapshot = stored.snapshot is None
         self._snapshot_at_s = now_s + limits.PATTERN_SNAPSHOT_INTERVAL_S
-        self._since_snapshot = 0  # events
+        self._since_snapshot = sum(row.last - row.first + 1 for row in stored.journal)  # events
         self._evaluated = 0  # filters, as reported last
 
     @property
@@ -106,10 +144,12 @@ class RunningGroup:
         return more
 
     async def load_changes(self) -> None:
-        """Read the changes of patterns that are not known yet."""
+        """Read the changes of patterns that are not known yet, and the name of the group."""
         changes = self._found.changes
         async with reading(self._context.pool) as connection:
             versions = await versions_of(connection, self._lease.group_id, [], changes.loaded)
+            name = await group_name(connection, self._lease.group_id)
+        self._owner = self._owner._replace(name=name or self._owner.name)
         changes.take(versions, self._found.running, self._all_cursors)
 
     async def consume(self) -> bool:
@@ -122,7 +162,7 @@ class RunningGroup:
         taken = self.reader.next(upto, limits.PATTERN_READ_EVENTS_MAX)
         if taken:
             await self._learn([stored.event for _, stored in taken])
-            await self._feed(taken)
+            await run_in_slices(self._fed(taken))
         self._announce_gaps()
         await self.save_if_due()
         return applied or bool(taken)
@@ -131,7 +171,7 @@ class RunningGroup:
         """Write a checkpoint if it is time; return the seconds until it is."""
         unwritten, now_s = self._unwritten, self._context.clock.monotonic_s()
         due_s = unwritten.since_s + limits.CHECKPOINT_INTERVAL_S
-        is_behind = self._all_cursors != self._cursors or bool(unwritten.added or unwritten.removed)
+        is_behind = self._all_cursors != self._cursors
         if (
             unwritten.outputs
             or unwritten.is_due
@@ -146,10 +186,10 @@ class RunningGroup:
         """Write a checkpoint. Raises LeaseLost."""
         unwritten, clock = self._unwritten, self._context.clock
         cursors = self._all_cursors
-        changes_only = bool(unwritten.added or unwritten.removed) and not unwritten.runs.count
         if not (unwritten.is_due or unwritten.outputs or cursors != self._cursors):
             return
-        snapshot = await self._snapshot() if changes_only or self._snapshot_is_due() else None
+        snapshot = await self._snapshot() if self._snapshot_is_due() else None
+        await self._until_allowed(len(unwritten.outputs))
         await self._until_alive()
         checkpoint = Checkpoint(
             unwritten.start,
@@ -168,6 +208,9 @@ class RunningGroup:
         metrics.PATTERN_OUTPUTS.inc(len(unwritten.outputs))
         self._cursors = cursors
         self._unwritten = _Unwritten(self._order, clock.monotonic_s())
+        if snapshot is None and not unwritten.runs.count:
+            # a row of the journal has events; after a restart without one, the changes are due
+            self._unwritten.added, self._unwritten.removed = unwritten.added, unwritten.removed
 
     @property
     def _all_cursors(self) -> dict[int, Cursor]:
@@ -218,10 +261,10 @@ class RunningGroup:
             found.recalled(version),
             self._visible,
         )
-        outputs = found.add(version, recent)
+        outputs = await asyncio.to_thread(found.add, version, recent)  # it joins all of them
         self._unwritten.needs_snapshot = self._unwritten.is_due = True
         if recent:
-            self._take(outputs, recent[-1][1])
+            self._take(outputs, recent[-1][1], _EventOutputs())
 
     # --- events ---
 
@@ -243,13 +286,15 @@ class RunningGroup:
                 return False
         return stream != SYSTEM_STREAM_ID or is_visible_in_zone(event, self._zone_name[1])
 
-    async def _feed(self, taken: Sequence[tuple[int, StoredEvent]]) -> None:
-        """Feed events until there is enough to write."""
-        clock, engine, unwritten = self._context.clock, self._found.engine, self._unwritten
-        now_us, pause_s = clock.now_us(), clock.monotonic_s() + limits.FORWARD_SLICE_S
+    def _fed(self, taken: Sequence[tuple[int, StoredEvent]]) -> Iterator[None]:
+        """Feed events until there is enough to write, with a step for each pattern: an event may
+        concern thousands of expensive ones.
+        """
+        engine, unwritten = self._found.engine, self._unwritten
+        now_us, consumed = self._context.clock.now_us(), 0
         for stream, stored in taken:
             self.reader.consume(stream)
-            self._since_snapshot += 1
+            consumed += 1
             event = stored.event
             is_expired = event.expires_at_us and event.expires_at_us <= now_us
             if is_expired or not self._sees(stream, stored):
@@ -257,29 +302,30 @@ class RunningGroup:
             self._order += 1
             position = position_of(self._order, stream, stored)
             unwritten.runs.add(position)
-            outputs = engine.feed(position, event)
-            if outputs:
-                self._take(outputs, event)
-                if len(unwritten.outputs) >= limits.PATTERN_OUTPUTS_PER_WRITE:
-                    break
-            if clock.monotonic_s() > pause_s:
-                await asyncio.sleep(0)
-                pause_s = clock.monotonic_s() + limits.FORWARD_SLICE_S
-        metrics.PATTERN_EVENTS.inc(len(taken))
+            caused = _EventOutputs()
+            for outputs in engine.steps(position, event):
+                if outputs:
+                    self._take(outputs, event, caused)
+                yield
+            if unwritten.is_large:
+                break
+            yield
+        self._since_snapshot += consumed
+        metrics.PATTERN_EVENTS.inc(consumed)
         evaluated = engine.leaves.counters.evaluated
         metrics.PATTERN_EVALUATIONS.inc(evaluated - self._evaluated)
         self._evaluated = evaluated
 
-    def _take(self, outputs: Sequence[AgentOutput], cause: Event) -> None:
-        """Note what one event caused; beyond a limit its outputs are lost."""
-        appended = 0
-        for effect in effects_of(outputs, self._found.running, self._owner, cause):
+    def _take(self, outputs: Sequence[AgentOutput], cause: Event, caused: _EventOutputs) -> None:
+        """Note some of what one event caused; beyond a limit its outputs are lost."""
+        running, unwritten = self._found.running, self._unwritten
+        for effect in effects_of(outputs, running, self._owner, cause, caused.numbers):
             if not isinstance(effect, OutputEvent):
                 self._totals.take(effect)
-                self._unwritten.is_due = True
-            elif appended < limits.PATTERN_OUTPUTS_PER_EVENT_MAX:
-                self._unwritten.outputs.append(effect)
-                appended += 1
+                unwritten.is_due = True
+            elif caused.take(effect):
+                unwritten.outputs.append(effect)
+                unwritten.output_bytes += effect.bytes
             else:
                 self._totals.take(LostOutput(effect.running, "outputs_max", 1))
 
@@ -322,6 +368,16 @@ class RunningGroup:
         self._since_snapshot = 0
         metrics.PATTERN_STATE_BYTES.set(len(state))
         return NewSnapshot(sorted(self._found.running), state)
+
+    async def _until_allowed(self, outputs: int) -> None:
+        """Wait until the quotas of events per second admit the outputs."""
+        while outputs:
+            async with reading(self._context.pool) as connection:
+                zone_id, client_id = self._zone_name[0], self._client_id
+                wait_s = await seconds_to_wait(connection, zone_id, client_id, outputs)
+            if not wait_s:
+                return
+            await asyncio.sleep(min(wait_s, limits.PATTERN_RATE_WAIT_S_MAX))
 
     async def _until_alive(self) -> None:
         """Wait while the lease may have expired. Raises LeaseLost when that is certain."""

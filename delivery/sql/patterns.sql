@@ -2,13 +2,16 @@
 
 -- name: group
 -- A live group, under its lease, and the names that its outputs need.
-SELECT g.id, g.name, g.zone_id, z.name AS zone, c.name AS client, g.output_stream_id AS output_stream,
+SELECT g.id, g.name, g.zone_id, z.name AS zone, g.client_id, c.name AS client, g.output_stream_id AS output_stream,
        l.position, l.streams, l.segments::text[] AS segments, l.sequences
   FROM pattern_leases l
   JOIN pattern_groups g ON g.id = l.group_id AND g.deleted_at IS NULL
   JOIN zones z ON z.id = g.zone_id
   JOIN clients c ON c.id = g.client_id
  WHERE l.group_id = %(group_id)s AND l.epoch = %(epoch)s
+
+-- name: name
+SELECT name FROM pattern_groups WHERE id = %(group_id)s AND deleted_at IS NULL
 
 -- name: stream_names
 SELECT id, name FROM streams WHERE id = ANY (%(ids)s::bigint[])
@@ -23,6 +26,7 @@ SELECT first, last, streams, segments::text[] AS segments, firsts, lasts, added,
 -- name: versions
 -- The versions of a group that some number of the engines may need: those of a list, and those that begin or end after a
 -- barrier; with the sequences at which each begins and ends, parallel to the group's streams (null: it does not concern one).
+-- For a restart (`after` 0) without those others that the group has passed, of which there may be very many.
 SELECT v.id, v.pattern_id AS pattern, p.name, v.number, v.language, v.text, v.once, v.recent, v.suspended,
        v.from_barrier AS since, v.until_barrier AS until,
        (SELECT array_agg(f.sequences[array_position(f.streams, s)] ORDER BY n)
@@ -37,6 +41,10 @@ SELECT v.id, v.pattern_id AS pattern, p.name, v.number, v.language, v.text, v.on
   LEFT JOIN barriers t ON t.id = v.until_barrier
  WHERE v.group_id = %(group_id)s
    AND (v.id = ANY (%(ids)s::bigint[]) OR v.from_barrier > %(after)s OR v.until_barrier > %(after)s)
+   AND (%(after)s > 0 OR t.id IS NULL OR v.id = ANY (%(ids)s::bigint[])
+        OR EXISTS (SELECT FROM pattern_leases l, unnest(l.streams, l.sequences) AS c (stream_id, sequence)
+                     JOIN unnest(t.streams, t.sequences) AS e (stream_id, sequence) USING (stream_id)
+                    WHERE l.group_id = v.group_id AND c.sequence < e.sequence))
  ORDER BY v.id
 
 -- name: statuses
@@ -99,8 +107,10 @@ SELECT v.pattern, %(group_id)s, v.version, COALESCE(v.state, 'running'), v.fault
        fault = CASE WHEN s.version_id <> excluded.version_id THEN excluded.fault ELSE COALESCE(excluded.fault, s.fault) END
 
 -- name: output_streams
--- The streams that outputs can be appended to, by id or by name in the zone.
-SELECT id, name FROM streams
+-- The streams that outputs can be appended to, by id or by name in the zone; `is_full`: its quota of stored bytes is reached.
+SELECT id, name, EXISTS (SELECT FROM quotas WHERE zone_id = %(zone_id)s AND client_id IS NULL AND kind = 'stored_bytes'
+                            AND reached_at IS NOT NULL) AS is_full
+  FROM streams
  WHERE (id = ANY (%(ids)s::bigint[]) OR zone_id = %(zone_id)s AND name = ANY (%(names)s::text[]))
    AND deleted_at IS NULL AND durability <> 'transient'
 

@@ -24,7 +24,7 @@ from eventhub.access.quotas import RateLimited, RateState, rate_headers
 from eventhub.base import limits
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection, reading
-from eventhub.postgresql.rows import cursor_of, fetch_one, scalars
+from eventhub.postgresql.rows import cursor_of, fetch_all, fetch_one, scalars
 
 SQL = queries.load("eventhub/access/sql/quotas.sql")
 
@@ -34,6 +34,13 @@ class _Lease(NamedTuple):
 
     granted: float
     left: float
+
+
+class _Rate(NamedTuple):
+    """A quota of events per second. `client_id` 0: of the whole zone."""
+
+    client_id: int
+    value: int
 
 
 class _BucketKey(NamedTuple):
@@ -185,6 +192,24 @@ def spend_now(connection: psycopg.Connection[Any], principal: Principal) -> None
             lease = query.execute(SQL["lease"], values).fetchone()
         if lease is not None and not lease.granted:
             raise RateLimited(scope=scope, rate=rate, wait_s=-lease.left / rate)
+
+
+async def seconds_to_wait(
+    connection: Connection, zone_id: int, client_id: int, events: int
+) -> float:
+    """Count events that the hub emits in the name of a client, and return 0; or count none and
+    return the seconds until it may emit.
+    """
+    client = {"zone": zone_id, "client": client_id}
+    for rate in await fetch_all(connection, _Rate, SQL["rates"], client):
+        values = _values(_BucketKey(zone_id, rate.client_id), rate.value, events, events)
+        lease = await fetch_one(connection, _Lease, SQL["lease"], values)
+        if lease is None:
+            await connection.execute(SQL["add_bucket"], values)
+            lease = await fetch_one(connection, _Lease, SQL["lease"], values)
+        if lease is not None and not lease.granted:
+            return max(-lease.left / rate.value, limits.EMIT_RATE_LEASE_S)
+    return 0.0
 
 
 def events_in_last_second(

@@ -1001,6 +1001,9 @@ PATTERN_BOUND_NAMED_MAX = 200  # events that an output names: 20 KB of its attri
 PATTERN_READ_EVENTS_MAX = 512  # of one stream at a time, which then waits for the others
 PATTERN_OUTPUTS_PER_WRITE = 1_000  # then they are written: some 40 ms and 1 MB of WAL
 PATTERN_OUTPUTS_PER_EVENT_MAX = 10_000  # of all patterns of a group; it has as many patterns
+PATTERN_OUTPUT_BYTES_PER_EVENT_MAX = 16 * 1024 * 1024  # likewise; one transaction has them all
+PATTERN_RATE_WAIT_S_MAX = 1.0  # then a group looks whether its quota of events has changed
+PATTERN_OUTPUT_BYTES_PER_WRITE = 4 * 1024 * 1024  # then they are written
 PATTERN_WRITE_EVENTS_MAX = 4_000  # events without outputs between two writes
 PATTERN_SNAPSHOT_EVENTS_MAX = 200_000  # between two snapshots: a restart feeds them again
 PATTERN_SNAPSHOT_INTERVAL_S = 10.0  # at least; a restart feeds what came since
@@ -1020,6 +1023,10 @@ PATTERN_DRY_RUN_S_MAX = 10.0  # of a dry run, in a thread of a web process
 # read and fed again for one look at a pattern's partial matches: some 3 s
 PATTERN_WAITING_EVENTS_MAX = 20_000
 PATTERN_WAITING_KEYS_MAX = 100  # partitions in one answer
+PATTERN_WAITING_S_MAX = 10.0  # to compute one answer, in a thread of a web process
+PATTERN_TRIAL_WAIT_S_MAX = 1.0  # for another dry run of the process, with a database connection
+PATTERN_BOUND_SHOWN_MAX = 100  # events of one variable that an answer shows; people read it
+PATTERN_ANSWER_BYTES_MAX = 4 * 1024 * 1024  # of the steps or partitions of one answer, about
 PATTERN_WAITING_RETRY_S = 10  # until the next snapshot: PATTERN_SNAPSHOT_INTERVAL_S
 
 # --- temporal patterns ---

@@ -215,16 +215,11 @@ def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
     fields: dict[str, Any] = {
         "domain": event.domain,
         "type": event.type,
-        "attributes": check_json(event.attributes, "attributes", limits.ATTRIBUTES_BYTES_MAX),
+        "attributes": check_attributes(event.attributes),
         "mask": mask,
         "source": client,
         "node": event.node or client,
     }
-    if len(event.attributes) > limits.ATTRIBUTES_COUNT_MAX:
-        raise errors.FieldTooLong(field="attributes", count_max=limits.ATTRIBUTES_COUNT_MAX)
-    _check_values(event.attributes, fields["attributes"])
-    if references.MARK in fields["attributes"]:
-        references.check_references(event.attributes, "attributes")
     if astuple(event)[_AT:] != _NOT_GIVEN:  # one comparison: most events give nothing more
         _add_given(fields, event)
     payload = protobuf_codec.encode_fields(fields)
@@ -322,6 +317,19 @@ def _microseconds(moment: datetime, field: str) -> int:
         message = "The first moment of 1970 means `not given`; omit the field."
         raise errors.InvalidField(message, field=field)
     return time_us
+
+
+def check_attributes(attributes: dict[str, Any]) -> bytes:
+    """Return the attributes of an event as compact JSON. Raises what `check_json` raises, and
+    InvalidReference.
+    """
+    text = check_json(attributes, "attributes", limits.ATTRIBUTES_BYTES_MAX)
+    if len(attributes) > limits.ATTRIBUTES_COUNT_MAX:
+        raise errors.FieldTooLong(field="attributes", count_max=limits.ATTRIBUTES_COUNT_MAX)
+    _check_values(attributes, text)
+    if references.MARK in text:
+        references.check_references(attributes, "attributes")
+    return text
 
 
 def check_json(value: Any, field: str, bytes_max: int) -> bytes:

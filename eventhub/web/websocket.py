@@ -156,6 +156,13 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         self.close_sent = True
         self.loop.call_later(limits.ABANDON_S, self.transport.abort)
 
+    def keepalive_timeout(self) -> None:
+        """Close, and drop the connection soon after: the close of a client that does not read would
+        wait for the unsent bytes, and its sessions would stay connected.
+        """
+        super().keepalive_timeout()
+        self.loop.call_later(limits.ABANDON_S, self.transport.abort)
+
 
 def _after_restart() -> int:
     """Return in how many seconds a refused client should connect again: not all at once."""

@@ -6,7 +6,8 @@ and suspended programs. A run that fails has no effect. A run that exceeds a lim
 agent, and so do AGENT_FAILURES_MAX failed runs in a row.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from eventhub.event.envelope import Event
@@ -96,11 +97,15 @@ class AgentEngine:
         """Take the next event, whose position is after all others, and return the outputs of the
         agents that it starts.
         """
-        outputs: list[AgentOutput] = []
+        return [*chain.from_iterable(self.steps(position, event))]
+
+    def steps(self, position: EventPosition, event: Event) -> Iterator[Sequence[AgentOutput]]:
+        """Take the next event like `feed`, and yield the outputs of one agent after the other.
+        The caller takes all steps before it calls another method.
+        """
         for key in self._by_stream.get(position.stream, ()):
             if self._sees(key.viewer, position, event):
-                outputs += self._scopes[key].feed(position, event)
-        return outputs
+                yield from self._scopes[key].steps(position, event)
 
     def state(self) -> bytes:
         """Return what the agents remember, and the recent events that they examine, with the

@@ -1,6 +1,6 @@
 """The agents on the same streams, and the recent events that they examine. Plain module."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import orjson
 
@@ -81,29 +81,28 @@ class AgentScope:
         for number in [*self.agents]:
             self.remove(number)
 
-    def feed(self, position: EventPosition, event: Event) -> list[AgentOutput]:
-        """Take the next event, run the agents that it starts, and return their outputs."""
+    def steps(self, position: EventPosition, event: Event) -> Iterator[Sequence[AgentOutput]]:
+        """Take the next event, run the agents that it starts, and yield the outputs of each."""
         self.index += 1
         self.position = position
         leaves = self._leaves.match(event)
         due = sorted(number for leaf in leaves for number in self._started.get(leaf, ()))
         memories = [memory for leaf in leaves for memory in self._examined.get(leaf, ())]
         if not due and not memories:
-            return []
+            return
         value = event_value(self.index, position, event)
         for memory in memories:
             memory.add(value)
         if self._total.bytes > limits.AGENT_RECENT_BYTES_MAX:
             self._forget_largest()
-        outputs: list[AgentOutput] = []
         for number in due:
-            agent = self.agents[number]
+            agent, outputs = self.agents[number], list[AgentOutput]()
             if agent.dropped:
                 outputs.append(Dropped(number, None, position, "recent_bytes_max", agent.dropped))
                 agent.dropped = 0
             if agent.suspended is None:
                 outputs += AgentRun(agent, value).execute(self._clock)
-        return outputs
+            yield outputs
 
     def _memory(self, recent: RecentEvents, number: int) -> RecentMemory:
         memory = self.memories.get(recent.filter)

@@ -1,5 +1,5 @@
-"""The three languages of patterns, for the API: a text is parsed as the engines parse it, and gives
-what its owner must be allowed to do and what it costs. Plain module.
+"""The three languages of patterns: a parsed text is what the engines take, and says what its owner
+must be allowed to do and what it costs. Plain module.
 """
 
 from collections.abc import Callable, Iterable

@@ -40,6 +40,7 @@ def end_groups(connection: Connection, groups: Sequence[EndingGroup], barrier: i
     """End locked groups at a barrier, which the caller fills; return their streams."""
     if groups:
         values = {"groups": [group.id for group in groups], "barrier": barrier}
+        connection.execute(SQL["lock_leases"], values)
         connection.execute(SQL["end_groups"], values)
     return {id for group in groups for id in group.streams}
 

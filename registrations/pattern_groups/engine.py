@@ -9,19 +9,20 @@ changes, which the journal of the group records.
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from msgspec import DecodeError, Struct, msgpack
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
-from registrations.agents.compiler import compile_program
 from registrations.agents.engine import AgentEngine
 from registrations.agents.program import AgentProgram
 from registrations.agents.run import AgentOutput
 from registrations.filters.ast import Scalar
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.pattern_groups.consumed import ConsumedRun, ConsumedRuns
+from registrations.pattern_groups.definition import Tree
 from registrations.patterns.ast import (
     AssignAction,
     Do,
@@ -31,15 +32,11 @@ from registrations.patterns.ast import (
 )
 from registrations.patterns.engine import ReadyEngine
 from registrations.patterns.leaves import LeafIndex
-from registrations.patterns.parser import parse_pattern
 from registrations.patterns.pattern_engine import EventPosition, Waiting
 from registrations.temporal.engine import TemporalEngine
-from registrations.temporal.language import parse_temporal
 from registrations.temporal.pattern import TemporalPattern
 from registrations.temporal.scope_key import ScopeKey
 
-READY, TEMPORAL, AGENT = "ready", "temporal", "agent"
-CompiledPattern = Pattern | TemporalPattern | AgentProgram
 _VERSION = b"\x01"
 _LEVEL = 1  # most of it is compressed already
 
@@ -48,7 +45,7 @@ class HubPattern(NamedTuple):
     """A version of a pattern, as engines take it. `recent`: it recognises earlier events too."""
 
     number: int
-    compiled: CompiledPattern
+    compiled: Tree
     once: bool = False
     recent: bool = False
 
@@ -82,13 +79,6 @@ class _SavedEngines(Struct, array_like=True):
 
 
 _decoder = msgpack.Decoder(_SavedEngines)
-
-
-def compiled_pattern(language: str, text: str) -> CompiledPattern:
-    """Parse a pattern. Raises the errors of its language."""
-    if language == TEMPORAL:
-        return parse_temporal(text)
-    return compile_program(text) if language == AGENT else parse_pattern(text)
 
 
 class HubEngine:
@@ -137,11 +127,17 @@ class HubEngine:
         """Take the next event; return its outputs: those of READY's patterns, of temporal ones, and
         of agents, each in the order of their numbers.
         """
+        return [*chain.from_iterable(self.steps(position, event))]
+
+    def steps(self, position: EventPosition, event: Event) -> Iterator[Sequence[AgentOutput]]:
+        """Take the next event like `feed`, and yield the outputs of one pattern after the other:
+        thousands of patterns may take milliseconds each. The caller takes all steps before it
+        calls another method.
+        """
         self.consumed.add(position)
-        outputs: list[AgentOutput] = [*self._ready.feed(position, event)]
-        outputs += self._temporal.feed(position, event)
-        outputs += self._agents.feed(position, event)
-        return outputs
+        yield from self._ready.steps(position, event)
+        yield from self._temporal.steps(position, event)
+        yield from self._agents.steps(position, event)
 
     def state(self) -> bytes:
         """Return the state of all engines, and which events were consumed last, with the version of

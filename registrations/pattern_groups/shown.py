@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from eventhub.base import limits
 from eventhub.event.json_codec import time_text
 from registrations.agents.run import AgentOutput, ProgramFailed, ProgramSuspended
 from registrations.patterns.pattern_engine import (
@@ -64,10 +65,11 @@ def position_json(position: EventPosition, names: StreamNames) -> dict[str, Any]
 
 
 def _bindings(bindings: Mapping[str, Bound], names: StreamNames) -> dict[str, list[Any]]:
+    most = limits.PATTERN_BOUND_SHOWN_MAX
     return {
         name: [
             _new_event(one) if isinstance(one, NewEvent) else position_json(one, names)
-            for one in bound
+            for one in bound[:most]
         ]
         for name, bound in bindings.items()
     }

@@ -2,9 +2,13 @@
 what it waits for and what it puts out. Nothing is stored. Plain module.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from eventhub.base import limits
+from eventhub.base.errors import Unavailable
 from eventhub.event.envelope import Event
 from registrations.agents.engine import AgentEngine
 from registrations.agents.program import AgentProgram
@@ -25,6 +29,21 @@ from registrations.temporal.scope_key import ScopeKey
 
 _STREAM, _NUMBER = 1, 1  # the only stream and the only pattern of a dry run
 _SCOPE = ScopeKey((_STREAM,))
+
+
+_one_at_a_time = threading.Lock()  # each takes all of the process's time for seconds
+
+
+@contextmanager
+def trial() -> Iterator[None]:
+    """Run patterns in a web process. Raises Unavailable while it does so for others."""
+    if not _one_at_a_time.acquire(timeout=limits.PATTERN_TRIAL_WAIT_S_MAX):
+        message = "The hub computes other dry runs and partial matches; try again in a moment."
+        raise Unavailable(message)
+    try:
+        yield
+    finally:
+        _one_at_a_time.release()
 
 
 class TriedEvent(NamedTuple):

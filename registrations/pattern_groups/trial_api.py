@@ -19,6 +19,7 @@ from registrations.pattern_groups.serializers import (
     PatternDryRunSerializer,
     PatternWaitingSerializer,
 )
+from registrations.pattern_groups.trial import trial
 
 
 class WaitingPattern(Patterns):
@@ -34,7 +35,8 @@ class WaitingPattern(Patterns):
     )
     def get_object(self) -> dict[str, Any]:
         found = super().get_object()
-        return waiting_selectors.waiting_of(actor=self.actor, pattern=found)
+        with trial():
+            return waiting_selectors.waiting_of(actor=self.actor, pattern=found)
 
 
 class PatternCheck(ResourceView):

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import orjson
+
 from eventhub.access.grants import SYSTEM
 from eventhub.access.principal import Actor, is_shown
 from eventhub.api.announcements import raw_connection
@@ -21,9 +23,10 @@ from registrations.errors import TransientStream
 from registrations.filters.evaluate import TypeHierarchy
 from registrations.pattern_groups import checked
 from registrations.pattern_groups.definition import PatternDefinition, parsed
-from registrations.pattern_groups.trial import TriedEvent, steps_of
+from registrations.pattern_groups.trial import TriedEvent, steps_of, trial
 
 _STEP_US = 1_000_000  # between two given events without a time
+_END_US = 253_370_764_800_000_000  # the year 9999; what expires later cannot be written
 
 
 def check(*, language: str, text: str, once: bool = False, recent: bool = False) -> dict[str, Any]:
@@ -37,7 +40,7 @@ def check(*, language: str, text: str, once: bool = False, recent: bool = False)
 
 def dry_run(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
     """Feed a pattern the events of the body, or those of a stream, and return each step. Raises the
-    errors of its language, of emitting an event and of reading a stream.
+    errors of its language, of emitting an event and of reading a stream, and Unavailable.
     """
     once = body.get("once", False)
     tree = parsed(PatternDefinition(body["language"], body["text"], once)).tree
@@ -53,16 +56,18 @@ def dry_run(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
     else:
         count = body.get("count", limits.PATTERN_DRY_RUN_EVENTS_DEFAULT)
         events = _stored(actor, stream, body.get("after"), count)
-    steps, matches, is_complete = [], 0, True
+    steps, size, matches, is_complete = [], 0, 0, True
     clock = SystemClock()
     until_s = clock.monotonic_s() + limits.PATTERN_DRY_RUN_S_MAX
     hierarchy = hierarchy_of(actor.zone_id)
-    for step, count in steps_of(tree, events, once=once, hierarchy=hierarchy, stream=stream):
-        steps.append(step)
-        matches += count
-        if clock.monotonic_s() > until_s:
-            is_complete = False
-            break
+    with trial():
+        for step, count in steps_of(tree, events, once=once, hierarchy=hierarchy, stream=stream):
+            steps.append(step)
+            matches += count
+            size += len(orjson.dumps(step))
+            if size > limits.PATTERN_ANSWER_BYTES_MAX or clock.monotonic_s() > until_s:
+                is_complete = False
+                break
     return {"steps": steps, "matches": matches, "is_complete": is_complete}
 
 
@@ -91,6 +96,8 @@ def _given(actor: Actor, items: list[Any]) -> list[TriedEvent]:
                 raise InvalidField("An event is an object.")
             [event] = from_objects([item])
             stored = protobuf_codec.decode(stored_bytes(event, client=client, mask=DEFAULT_MASK))
+            if stored.time_us >= _END_US:
+                raise InvalidField("The time is before the year 9999.", field="time")
         except EventHubError as error:
             error.index = None
             place = f"events.{index}"

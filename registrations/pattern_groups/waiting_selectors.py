@@ -5,19 +5,23 @@ A forwarder restores a group in the same way, so the answer is exact as of its l
 no process is asked.
 """
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Sequence
+from itertools import dropwhile
 from typing import Any
+
+import orjson
 
 from eventhub.access.principal import Actor
 from eventhub.base import limits
+from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
 from eventhub.eventlog.stored import StoredEvent
 from registrations.pattern_groups import access
 from registrations.pattern_groups.consumed import ConsumedRun
-from registrations.pattern_groups.engine import HubEngine, HubPattern, compiled_pattern
+from registrations.pattern_groups.definition import parse_text
+from registrations.pattern_groups.engine import HubEngine, HubPattern
 from registrations.pattern_groups.errors import StateUnavailable
-from registrations.pattern_groups.journal_events import events_of_runs
+from registrations.pattern_groups.journal_events import journal_reader
 from registrations.pattern_groups.models import (
     PatternGroup,
     PatternJournal,
@@ -46,61 +50,70 @@ def waiting_of(*, actor: Actor, pattern: StoredPattern) -> dict[str, Any]:
     }
     if pattern.state != PatternStatus.State.RUNNING:
         return found
-    engine = _engine(actor, group, pattern)
+    clock = SystemClock()
+    until_s = clock.monotonic_s() + limits.PATTERN_WAITING_S_MAX
+    engine = _engine(actor, group, pattern, until_s)
     number = pattern.version_id
     if engine is None or number not in engine.patterns:
         return found  # no forwarder has given it to its engine yet
-    keys = [*islice(engine.keys(number), limits.PATTERN_WAITING_KEYS_MAX + 1)]
-    found["is_complete"] = len(keys) <= limits.PATTERN_WAITING_KEYS_MAX
-    for key in keys[: limits.PATTERN_WAITING_KEYS_MAX]:
+    partitions, size = found["partitions"], 0
+    for at, key in enumerate(engine.keys(number)):
+        if (
+            at >= limits.PATTERN_WAITING_KEYS_MAX
+            or size > limits.PATTERN_ANSWER_BYTES_MAX
+            or clock.monotonic_s() > until_s
+        ):
+            found["is_complete"] = False
+            break
         waiting = engine.waiting(number, key)
         if waiting is not None:
-            found["partitions"].append({"key": key, "tree": waiting_json(waiting, names)})
+            partitions.append({"key": key, "tree": waiting_json(waiting, names)})
+            size += len(orjson.dumps(partitions[-1]))
     return found
 
 
-def _engine(actor: Actor, group: PatternGroup, pattern: StoredPattern) -> HubEngine | None:
-    """Return the engine of a group, with one pattern, as of the checkpoint."""
+def _engine(
+    actor: Actor, group: PatternGroup, pattern: StoredPattern, until_s: float
+) -> HubEngine | None:
+    """Return the engine of a group, with one pattern, as of the checkpoint. Raises StateUnavailable
+    if it takes longer than `until_s`, by the monotonic clock.
+    """
     engine = HubEngine(tuple(group.streams), hierarchy_of(actor.zone_id))
-    compiled = compiled_pattern(pattern.language, pattern.text)
+    compiled = parse_text(pattern.language, pattern.text)
     hub = HubPattern(pattern.version_id, compiled, pattern.once, pattern.recent)
     snapshot = PatternState.objects.filter(group=group).first()
     if snapshot is not None and hub.number in snapshot.versions:
         engine.add(hub)
         engine.restore(bytes(snapshot.state))
     journal = [*PatternJournal.objects.filter(group=group).order_by("first")]
-    if hub.number not in engine.patterns:
-        journal = [*_since_added(journal, hub)]
+    if hub.number not in engine.patterns:  # one that saw recent events is in the snapshot
+        journal = [*dropwhile(lambda row: hub.number not in row.added, journal)]
     if sum(row.last - row.first + 1 for row in journal) > limits.PATTERN_WAITING_EVENTS_MAX:
         raise StateUnavailable(retry_after_s=limits.PATTERN_WAITING_RETRY_S)
-    runs = [run for row in journal for run in _runs(row)]
-    events = iter(events_of_runs(read_env().database_url, runs))
-    for row in journal:
-        if hub.number in row.added:
-            engine.add(hub)
-        if hub.number in row.removed:
-            return None
-        order = row.first
-        for run in _runs(row):
-            for stored in next(events):
-                position = _position(order + stored.sequence - run.first, run.stream, stored)
-                engine.feed(position, stored.event)
-            order += len(run)
+    with journal_reader(read_env().database_url) as pages_of:
+        for row in journal:
+            if hub.number in row.added:
+                engine.add(hub)
+            if hub.number in row.removed:
+                return None
+            order = row.first
+            for run in _runs(row):
+                for events in pages_of(run):
+                    _feed(engine, run, events, order, until_s)
+                order += len(run)
     return engine
 
 
-def _since_added(journal: list[PatternJournal], hub: HubPattern) -> Iterator[PatternJournal]:
-    """Yield the rows from the one on that added a pattern. Raises StateUnavailable if it was given
-    earlier events, which only a snapshot has.
-    """
-    was_added = False
-    for row in journal:
-        if hub.number in row.added:
-            was_added = True
-            if hub.recalled:
-                raise StateUnavailable(retry_after_s=limits.PATTERN_WAITING_RETRY_S)
-        if was_added:
-            yield row
+def _feed(
+    engine: HubEngine, run: ConsumedRun, events: Sequence[StoredEvent], order: int, until_s: float
+) -> None:
+    """Feed a page of a run, whose first event has the order number `order`."""
+    clock = SystemClock()
+    for stored in events:
+        position = _position(order + stored.sequence - run.first, run.stream, stored)
+        engine.feed(position, stored.event)
+        if clock.monotonic_s() > until_s:
+            raise StateUnavailable(retry_after_s=limits.PATTERN_WAITING_RETRY_S)
 
 
 def _runs(row: PatternJournal) -> list[ConsumedRun]:

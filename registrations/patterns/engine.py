@@ -6,7 +6,8 @@ as there are patterns that it concerns: a pattern takes the events of elements t
 first only while it has taken others, of the same key if it has any (subscribers.py).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
@@ -103,18 +104,26 @@ class ReadyEngine:
 
         Raises ValueError for a position that is not after the others.
         """
+        return [*chain.from_iterable(self.steps(position, event))]
+
+    def steps(self, position: EventPosition, event: Event) -> Iterator[Sequence[Output]]:
+        """Take the next event like `feed`, and yield the outputs of one pattern after the other.
+        The caller takes all steps before it calls another method.
+        """
         if position.order <= self._order:
             raise ValueError(f"event {position.order} comes after event {self._order}")
         self._order = position.order
         self._clock_us = max(self._clock_us, position.time_us)
         moment = Moment(position, event, self._clock_us)
-        outputs: list[Output] = []
         takers = self._subscribers.concerned(event, self.leaves.match(event))
         for number in sorted(takers):
+            outputs: list[Output] = []
             self._give(self._running[number], moment, takers[number], outputs)
+            yield outputs
         if self._bytes > limits.PATTERN_GROUP_BYTES_MAX:
-            self._shed(moment, outputs)
-        return outputs
+            discarded: list[Output] = []
+            self._shed(moment, discarded)
+            yield discarded
 
     def _give(
         self, running: RunningPattern, moment: Moment, mask: int, outputs: list[Output]

@@ -81,8 +81,9 @@ SELECT n.stream_id, n.xid, l.history FROM noted n, log_state l ORDER BY n.stream
 
 -- name: purge_patterns
 -- A batch of ended versions of patterns that no forwarder reads any more: each ended before the retention time, its group has
--- passed its end or is deleted, and neither the snapshot of the group nor its journal names it.
-DELETE FROM pattern_versions WHERE id IN (
+-- passed its end or is deleted, and neither the snapshot of the group nor its journal names it. Returns their number. The status
+-- of a deleted pattern goes with its last version.
+WITH purged AS (DELETE FROM pattern_versions WHERE id IN (
     SELECT v.id
       FROM pattern_versions v
       JOIN barriers u ON u.id = v.until_barrier
@@ -96,6 +97,14 @@ DELETE FROM pattern_versions WHERE id IN (
            AND NOT EXISTS (SELECT FROM pattern_journal j
                             WHERE j.group_id = v.group_id AND (v.id = ANY (j.added) OR v.id = ANY (j.removed))))
      LIMIT %(rows_max)s)
+    RETURNING id, pattern_id
+), forgotten AS (
+    DELETE FROM pattern_statuses s USING patterns p
+     WHERE p.id = s.pattern_id AND p.deleted_at IS NOT NULL AND p.id IN (SELECT pattern_id FROM purged)
+       AND NOT EXISTS (SELECT FROM pattern_versions v
+                        WHERE v.pattern_id = p.id AND NOT EXISTS (SELECT FROM purged x WHERE x.id = v.id))
+)
+SELECT count(*) FROM purged
 
 -- name: purge_barriers
 -- A batch of barriers older than the retention time, without those that are referred to. Returns the last one that was

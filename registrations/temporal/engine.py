@@ -5,7 +5,8 @@ It has the interface of `registrations/patterns/pattern_engine.py`, and one netw
 streams that registrations name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -108,11 +109,15 @@ class TemporalEngine:
         """Take the next event, whose position is after all others, and return the outputs that it
         causes.
         """
-        outputs: list[Output] = []
+        return [*chain.from_iterable(self.steps(position, event))]
+
+    def steps(self, position: EventPosition, event: Event) -> Iterator[Sequence[Output]]:
+        """Take the next event like `feed`, and yield the outputs of one pattern after the other.
+        The caller takes all steps before it calls another method.
+        """
         for key in self._by_stream.get(position.stream, ()):
             if self._sees(key.viewer, position, event):
-                outputs += self._networks[key].feed(position, event)
-        return outputs
+                yield from self._networks[key].steps(position, event)
 
     def state(self) -> bytes:
         """Return what the patterns remember, with the version of its format."""

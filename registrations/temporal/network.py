@@ -8,7 +8,8 @@ event costs nothing for the others.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from eventhub.base import limits
@@ -113,6 +114,10 @@ class TemporalNetwork:
 
     def feed(self, position: EventPosition, event: Event) -> list[Output]:
         """Take the next event and return what it causes, registration by registration."""
+        return [*chain.from_iterable(self.steps(position, event))]
+
+    def steps(self, position: EventPosition, event: Event) -> Iterator[Sequence[Output]]:
+        """Take the next event, and yield what it causes, registration by registration."""
         self.index += 1
         self.position = position
         index = self.index
@@ -121,15 +126,13 @@ class TemporalNetwork:
         due = {joins.number: joins for joins in self._due.pop(index, ()) if not joins.is_ended}
         hits: dict[AlphaMemory, Entry] = {}
         due |= self._hit(EventValues(event), position, hits)
-        outputs: list[Output] = []
         for number in sorted(due):
             due[number].step(index, hits)
-            outputs += self._outputs(due[number], position)
+            yield self._outputs(due[number], position)
         if self._entries > limits.TEMPORAL_ENTRIES_MAX:
-            outputs += self._forget_largest(position)
+            yield self._forget_largest(position)
         if self._partial.count > limits.TEMPORAL_PARTIAL_MATCHES_SUM_MAX:
-            outputs += self._forget_partial(position)
-        return outputs
+            yield self._forget_partial(position)
 
     def _hit(
         self, event: EventValues, position: EventPosition, hits: dict[AlphaMemory, Entry]

@@ -17,7 +17,8 @@ import aiohttp
 from eventhub.event import protobuf_codec
 from eventhub.event.envelope import Event
 from registrations.pattern_groups.consumed import ConsumedRun
-from registrations.pattern_groups.engine import HubEngine, HubPattern, compiled_pattern
+from registrations.pattern_groups.definition import parse_text
+from registrations.pattern_groups.engine import HubEngine, HubPattern
 from registrations.patterns.pattern_engine import EventPosition, Match
 from tests.chaos import report
 from tests.chaos.hub import Crew, HubUnderTest, send_signal
@@ -307,7 +308,7 @@ def _uninterrupted(
     patterns = {}
     for number, pattern, language, text in versions:
         patterns[number] = pattern
-        engine.add(HubPattern(number, compiled_pattern(language, text)))
+        engine.add(HubPattern(number, parse_text(language, text)))
     found = []
     for at, one in enumerate(order, 1):
         position = EventPosition(at, one.stream, one.segment, one.sequence, one.at_us)

@@ -3,27 +3,43 @@ forwarders consumed their events.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any, NamedTuple
 
 import orjson
+import psycopg
 
 from eventhub.event.envelope import DEFAULT_MASK, Event
 from eventhub.event.protobuf_codec import decode, encode
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
-from registrations.pattern_groups.engine import HubEngine, HubPattern, compiled_pattern
+from registrations.pattern_groups.consumed import ConsumedRun
+from registrations.pattern_groups.definition import parse_text
+from registrations.pattern_groups.engine import HubEngine, HubPattern
 from registrations.patterns.pattern_engine import EventPosition, Match
 from tests.databases import migrated_database
 from tests.integration.forward_world import World
 
-# What forwarders consumed is deleted with the next snapshot; the test keeps a copy.
+# What forwarders consumed is deleted with the next snapshot; the test keeps a copy, and one of each
+# snapshot, which names the last events.
 KEEP_JOURNAL = """
     CREATE TABLE kept_journal (LIKE pattern_journal);
+    CREATE TABLE kept_states (group_id bigint, state bytea);
     CREATE FUNCTION keep_journal() RETURNS trigger LANGUAGE plpgsql AS
     'BEGIN INSERT INTO kept_journal VALUES (NEW.*); RETURN NEW; END';
+    CREATE FUNCTION keep_state() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN INSERT INTO kept_states VALUES (NEW.group_id, NEW.state); RETURN NEW; END';
     CREATE TRIGGER keep_journal AFTER INSERT ON pattern_journal FOR EACH ROW
-    EXECUTE FUNCTION keep_journal()"""
+    EXECUTE FUNCTION keep_journal();
+    CREATE TRIGGER keep_state AFTER INSERT OR UPDATE ON pattern_states FOR EACH ROW
+    EXECUTE FUNCTION keep_state()"""
+VERSIONS = """
+    SELECT v.id, v.pattern_id, v.language, v.text, v.suspended, f.id, f.streams, f.sequences,
+           u.id, u.streams, u.sequences
+      FROM pattern_versions v JOIN barriers f ON f.id = v.from_barrier
+      LEFT JOIN barriers u ON u.id = v.until_barrier
+     WHERE v.group_id = %s ORDER BY v.id"""
+Bound = dict[str, list[tuple[int, int]]]  # stream and sequence of each event of a variable
 
 
 class StoredOutput(NamedTuple):
@@ -87,19 +103,41 @@ class PatternWorld(World):
 
     def end_pattern(self, pattern: int) -> None:
         """End a pattern at a barrier."""
-        [[group, streams]] = self.sql(
-            "SELECT g.id, g.streams FROM pattern_groups g JOIN patterns p ON p.group_id = g.id"
-            " WHERE p.id = %s",
-            pattern,
-        )
+        with self._ended(pattern, "deleted"):
+            pass
+
+    def change_pattern(
+        self, pattern: int, text: str | None = None, *, suspended: bool = False
+    ) -> None:
+        """Begin another version of a pattern at a barrier, by default with the same text."""
+        written = None if text is None else orjson.dumps(text).decode()
+        with self._ended(pattern, "changed") as (connection, barrier):
+            connection.execute(
+                "INSERT INTO pattern_versions (pattern_id, group_id, number, language, text,"
+                "  suspended, from_barrier)"
+                " SELECT pattern_id, group_id, number + 1, language, COALESCE(%s::json, text), %s,"
+                "  %s"
+                " FROM pattern_versions WHERE pattern_id = %s ORDER BY number DESC LIMIT 1",
+                (written, suspended, barrier, pattern),
+            )
+
+    @contextmanager
+    def _ended(self, pattern: int, change: str) -> Iterator[tuple[psycopg.Connection[Any], int]]:
+        """End the current version of a pattern at a barrier, in a transaction."""
+        [[group]] = self.sql("SELECT group_id FROM patterns WHERE id = %s", pattern)
         with self._transaction() as connection:
-            barrier = self._barrier(connection, streams)
+            barrier = self._barrier(connection, [*self.streams_of(group)])
             connection.execute(
                 "UPDATE pattern_versions SET until_barrier = %s"
                 " WHERE pattern_id = %s AND until_barrier IS NULL",
                 (barrier, pattern),
             )
-            self._tell(connection, "pattern.deleted", {"pattern_group": group}, barrier)
+            if change == "deleted":
+                connection.execute(
+                    "UPDATE patterns SET deleted_at = now() WHERE id = %s", (pattern,)
+                )
+            yield connection, barrier
+            self._tell(connection, f"pattern.{change}", {"pattern_group": group}, barrier)
 
     def events(self, stream_id: int) -> list[StoredOutput]:
         """Return all events of a stream."""
@@ -137,8 +175,106 @@ class PatternWorld(World):
         return found[0], found[1]
 
     def keep_journal(self) -> None:
-        """Keep a copy of the journal from now on."""
+        """Keep a copy of the journal and of the snapshots from now on."""
         self.sql(KEEP_JOURNAL)
+
+    def order(self, group: int) -> list[tuple[int, int]]:
+        """Return the stream and the sequence of each event that a group consumed, in order, from
+        the copies. Each order number belongs to one event, in whichever process.
+        """
+        found: dict[int, tuple[int, int]] = {}
+
+        def add(order: int, runs: Sequence[ConsumedRun]) -> None:
+            for run in runs:
+                for sequence in range(run.first, run.last + 1):
+                    assert found.setdefault(order, (run.stream, sequence)) == (run.stream, sequence)
+                    order += 1
+
+        rows = self.sql(
+            "SELECT first, streams, segments::text[], firsts, lasts FROM kept_journal"
+            " WHERE group_id = %s",
+            group,
+        )
+        for first, *columns in rows:
+            add(first, [ConsumedRun(*run) for run in zip(*columns, strict=True)])
+        for (state,) in self.sql("SELECT state FROM kept_states WHERE group_id = %s", group):
+            engine = HubEngine(self.streams_of(group))
+            engine.restore(bytes(state))
+            add(engine.consumed.order - engine.consumed.count + 1, list(engine.consumed.runs))
+        assert sorted(found) == list(range(1, len(found) + 1))
+        return [found[order] for order in sorted(found)]
+
+    def placed_matches(self, stream_id: int) -> list[tuple[int, Bound]]:
+        """Return the matches in a stream, in order, with stream and sequence of each event."""
+        ids = dict(self.sql("SELECT name, id FROM streams"))
+        return [
+            (
+                event.attributes["pattern"],
+                {
+                    name: [(ids[one["stream"]], one["sequence"]) for one in positions]
+                    for name, positions in event.attributes["bindings"].items()
+                },
+            )
+            for _, event in self.events(stream_id)
+            if event.type == "pattern.matched"
+        ]
+
+    def streams_of(self, group: int) -> tuple[int, ...]:
+        [[streams]] = self.sql("SELECT streams FROM pattern_groups WHERE id = %s", group)
+        return tuple(streams)
+
+
+class _Change:
+    """The versions that begin and end at a barrier, which is a vector of sequences."""
+
+    def __init__(self, sequences: dict[int, int]) -> None:
+        self.sequences = sequences
+        self.added: list[HubPattern] = []
+        self.removed: list[int] = []
+
+
+def expected_matches(world: PatternWorld, group: int) -> list[tuple[int, Bound]]:
+    """Return the matches of a group in one run of the engines over its events in the order of its
+    journal: each version sees the events between its barriers, and the order keeps to them.
+    """
+    changes: dict[int, _Change] = {}
+    patterns: dict[int, int] = {}
+    for id, pattern, language, text, suspended, *barriers in world.sql(VERSIONS, group):
+        if suspended:
+            continue
+        patterns[id] = pattern
+        since, since_streams, since_sequences, until, until_streams, until_sequences = barriers
+        since_vector = dict(zip(since_streams, since_sequences, strict=True))
+        hub = HubPattern(id, parse_text(language, text))
+        changes.setdefault(since, _Change(since_vector)).added.append(hub)
+        if until is not None:
+            until_vector = dict(zip(until_streams, until_sequences, strict=True))
+            changes.setdefault(until, _Change(until_vector)).removed.append(id)
+    streams = world.streams_of(group)
+    stored = {(id, one.sequence): one.event for id in streams for one in world.events(id)}
+    engine, waiting = HubEngine(streams), [changes[barrier] for barrier in sorted(changes)]
+    passed = dict.fromkeys(streams, 0)
+    found: list[tuple[int, Bound]] = []
+    for order, (stream, sequence) in enumerate(world.order(group), 1):
+        while waiting and all(passed[id] >= at for id, at in waiting[0].sequences.items()):
+            for number in waiting[0].removed:
+                engine.remove(number)
+            for hub in waiting[0].added:
+                engine.add(hub)
+            del waiting[0]
+        assert sequence == passed[stream] + 1
+        assert not waiting or sequence <= waiting[0].sequences[stream]
+        passed[stream] = sequence
+        position = EventPosition(order, stream, "s", sequence, order)
+        for output in engine.feed(position, stored[stream, sequence]):
+            if isinstance(output, Match):
+                bound = {
+                    name: [(one.stream, one.sequence) for one in value]  # type: ignore[union-attr]
+                    for name, value in output.bindings.items()
+                }
+                found.append((patterns[output.pattern], bound))
+    assert len(stored) == sum(passed.values())
+    return found
 
 
 def uninterrupted(
@@ -149,7 +285,7 @@ def uninterrupted(
     streams = tuple(sorted({position.stream for position, _ in order}))
     engine = HubEngine(streams)
     for number, (language, text) in sorted(texts.items()):
-        engine.add(HubPattern(number, compiled_pattern(language, text)))
+        engine.add(HubPattern(number, parse_text(language, text)))
     found = []
     for position, event in order:
         for output in engine.feed(position, event):

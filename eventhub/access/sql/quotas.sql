@@ -25,6 +25,12 @@ RETURNING lease.granted, b.tokens AS left
 INSERT INTO rate_buckets (zone_id, client_id, tokens, refilled_at)
 VALUES (%(zone)s, %(client)s, %(rate)s::float8, clock_timestamp()) ON CONFLICT DO NOTHING
 
+-- name: rates
+-- The rates of a client and of its zone, as far as there are any; client 0: of the zone.
+SELECT COALESCE(client_id, 0) AS client_id, value FROM quotas
+ WHERE zone_id = %(zone)s AND kind = 'events_per_s' AND (client_id = %(client)s OR client_id IS NULL)
+ ORDER BY 1 DESC
+
 -- name: spent
 -- What the bucket lacks: about the events of the last second.
 SELECT ceil(%(rate)s::float8 - least(%(rate)s::float8, tokens + %(rate)s::float8 * greatest(

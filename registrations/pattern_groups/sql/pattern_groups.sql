@@ -46,6 +46,10 @@ SELECT id, name, streams, patterns FROM pattern_groups
 SELECT EXISTS (SELECT FROM pattern_groups
                 WHERE (streams @> ARRAY[%(id)s]::bigint[] OR output_stream_id = %(id)s) AND deleted_at IS NULL)
 
+-- name: lock_leases
+-- Waits for checkpoints under way, so that `end_groups` sees, and deletes, what they wrote.
+SELECT FROM pattern_leases WHERE group_id = ANY (%(groups)s::bigint[]) ORDER BY group_id FOR UPDATE
+
 -- name: end_groups
 -- Ends groups with their patterns, at a barrier, and deletes what the forwarders stored of them: a forwarder that runs one of
 -- them finds no lease and stops.

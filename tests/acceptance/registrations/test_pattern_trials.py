@@ -1,9 +1,12 @@
 """Checks and dry runs of patterns through the API: what an editor and a test bench show."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import orjson
 import pytest
 
+from eventhub.base import limits
 from tests.live import LiveHub, LiveZone
 
 
@@ -162,3 +165,38 @@ def test_an_agent_that_never_ends_is_stopped(zone: LiveZone) -> None:
     [output] = step["outputs"]
     assert output["output"] == "suspended"
     assert output["fault"]["code"] in ("steps_max", "call_depth_max")
+
+
+LONG = "{v[500..*]: A} && {b: B} last 10000"
+
+
+def test_a_dry_run_is_bounded_in_bytes(zone: LiveZone) -> None:
+    """Each step repeated everything that was bound: 1,000 small events were an answer of 50 MB."""
+    found = ask(zone, "dry-run", LONG, events=events("A") * 1_000)
+    steps = found["steps"]
+    assert (len(orjson.dumps(steps)) < 5_000_000, found["is_complete"]) == (True, False)
+    longest = steps[-1]["tree"]["bound"]["v"]
+    assert [one["order"] for one in longest] == [*range(1, limits.PATTERN_BOUND_SHOWN_MAX + 1)]
+
+
+def test_a_dry_run_of_a_time_beyond_all_windows_is_refused(zone: LiveZone) -> None:
+    """It was an internal error: what is bound expires after the year 9999."""
+    given = [{**events("A")[0], "time": "9999-12-31T23:00:00Z"}]
+    body = {"language": "ready", "text": "{a: A}; {b: B}", "events": given}
+    answer = zone.hub.call("POST", "/v1/patterns/dry-run", body, key=zone.admin)
+    assert answer.refused(400, "invalid_field")["position"] == {"field": "events.0.time"}
+
+
+def test_many_dry_runs_leave_the_database_to_others(hub: LiveHub, zone: LiveZone) -> None:
+    """Each kept a connection while it ran: some at once made the management API unavailable."""
+    body = {"language": "ready", "text": LONG, "events": events("A") * 1_000}
+    with ThreadPoolExecutor(12) as pool:
+        running = [
+            pool.submit(hub.call, "POST", "/v1/patterns/dry-run", body, key=zone.admin)
+            for _ in range(12)
+        ]
+        answers = [one.result() for one in running]
+    refused = [one for one in answers if one.status != 200]
+    assert len(refused) < len(answers)
+    for one in refused:
+        one.refused(503, "unavailable")

@@ -59,6 +59,7 @@ export function PatternBench({ zone, language, text, once = false }: Props) {
               <Text size="sm">
                 Events: {bench.data.steps.length}, matches: {bench.data.matches}
               </Text>
+              {!bench.data.is_complete && <Text size="sm">The dry run ended before the last event: it was too long.</Text>}
               {bench.data.steps.map((step, index) => (
                 <OneStep key={index} step={step} />
               ))}

@@ -7,8 +7,10 @@ import pytest
 from eventhub.event.envelope import Event
 from registrations.agents.run import AgentOutput
 from registrations.pattern_groups.consumed import ConsumedRun, ConsumedRuns
-from registrations.pattern_groups.engine import HubEngine, HubPattern, compiled_pattern
+from registrations.pattern_groups.definition import parse_text
+from registrations.pattern_groups.engine import HubEngine, HubPattern
 from registrations.patterns.pattern_engine import Ended, EventPosition, Match, Notify
+from tests.unit.registrations.temporal import rules
 
 READY = "{a: A}; {b: B} per $u"
 TEMPORAL = (
@@ -27,7 +29,7 @@ def engine() -> HubEngine:
     for number, (language, text) in enumerate(
         (("ready", READY), ("temporal", TEMPORAL), ("agent", AGENT)), 1
     ):
-        found.add(HubPattern(number, compiled_pattern(language, text)))
+        found.add(HubPattern(number, parse_text(language, text)))
     return found
 
 
@@ -66,6 +68,48 @@ def test_a_restored_engine_goes_on_as_if_nothing_had_happened(cut: int) -> None:
     assert restored.consumed.saved() == (60, [ConsumedRun(1, "segment", 1, 60)])
 
 
+@pytest.mark.req("OIF-29")
+def test_temporal_patterns_match_as_an_enumeration_does_on_200_random_streams() -> None:
+    """In the engine of a group, beside other languages, and restored in the middle."""
+    matching = 0
+    for seed in range(200):
+        dice = random.Random(seed)
+        written = [rules.random_rule(dice) for _ in range(2)]
+        given = rules.random_stream(dice, dice.randint(3, 14))
+        restart = dice.randrange(len(given))
+        expected = [rules.Enumeration(rule) for rule in written]
+        found = beside(written)
+        count = 0
+        for number, attributes in enumerate(given, 1):
+            if number == restart:
+                state = found.state()
+                found = beside(written)
+                found.restore(state)
+            outputs = found.feed(rules.position(number), rules.event(attributes))
+            matches = [
+                (one.pattern, tuple(bound[0].sequence for _, bound in sorted(one.bindings.items())))
+                for one in outputs
+                if isinstance(one, Match) and one.pattern >= 10
+            ]
+            enumerated = [
+                (pattern, numbers)
+                for pattern, one in enumerate(expected, 10)
+                for numbers in one.feed(number, attributes)
+            ]
+            assert matches == enumerated, (seed, number, [one.text() for one in written])
+            count += len(matches)
+        matching += count > 0
+    assert matching >= 80
+
+
+def beside(written: list[rules.Rule]) -> HubEngine:
+    """Return an engine with temporal patterns, from 10 on, beside those of all languages."""
+    found = engine()
+    for number, rule in enumerate(written, 10):
+        found.add(HubPattern(number, parse_text("temporal", rule.text())))
+    return found
+
+
 def test_a_state_of_another_format_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown format"):
         engine().restore(b"\x09")
@@ -84,10 +128,10 @@ def test_a_pattern_that_recalls_finds_matches_of_earlier_events() -> None:
     found, events = HubEngine((1,)), stream(20)
     fed(found, events)
     recent = [(position(order), event) for order, event in enumerate(events, 1)]
-    pattern = HubPattern(5, compiled_pattern("temporal", TEMPORAL), recent=True)
+    pattern = HubPattern(5, parse_text("temporal", TEMPORAL), recent=True)
     matches = found.add(pattern, recent[-pattern.recalled :])
     twin = HubEngine((1,))
-    twin.add(HubPattern(5, compiled_pattern("temporal", TEMPORAL)))
+    twin.add(HubPattern(5, parse_text("temporal", TEMPORAL)))
     expected = [one.bindings for one in fed(twin, events) if isinstance(one, Match)]
     found_now = [one.bindings for one in matches if isinstance(one, Match)]
     assert sorted(map(repr, found_now)) == sorted(map(repr, expected))
@@ -104,7 +148,7 @@ def test_a_pattern_that_recalls_finds_matches_of_earlier_events() -> None:
     ],
 )
 def test_a_pattern_with_actions_says_itself_what_happens(text: str, reports: bool) -> None:
-    assert HubPattern(1, compiled_pattern("ready", text)).reports_matches is reports
+    assert HubPattern(1, parse_text("ready", text)).reports_matches is reports
 
 
 def test_the_consumed_events_are_runs_of_the_last_ones() -> None:
@@ -135,7 +179,7 @@ def test_the_consumed_events_are_runs_of_the_last_ones() -> None:
 )
 def test_a_pattern_that_matches_once_ends(language: str, text: str) -> None:
     found = HubEngine((1,))
-    found.add(HubPattern(1, compiled_pattern(language, text), once=True))
+    found.add(HubPattern(1, parse_text(language, text), once=True))
     outputs = fed(found, [Event("d", "A", {"n": n}) for n in range(3)])
     matches = [one for one in outputs if isinstance(one, Match)]
     assert [one.position.order for one in matches] == [1]

@@ -3,6 +3,7 @@
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,8 +106,8 @@ def run(seed: int) -> tuple[int, int, int]:
     return matches, examined, sum(one.examined for one in world.enumerations.values())
 
 
-# OIF-29
-# OIF-20
+@pytest.mark.req("OIF-20")
+@pytest.mark.req("OIF-29")
 def test_random_streams_have_the_matches_of_enumeration_for_less_work() -> None:
     results = [run(seed) for seed in range(STREAMS)]
     matching = sum(1 for matches, _, _ in results if matches)
