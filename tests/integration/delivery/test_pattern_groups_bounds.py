@@ -175,8 +175,8 @@ def test_a_restart_reads_no_version_that_the_group_has_passed(
 ) -> None:
     """A group that was suspended and resumed often had thousands, each with its text."""
     forwarder = start()
-    stream = world.stream()
-    group = world.pattern_group([stream])
+    stream, out = world.stream(), world.stream()
+    group = world.pattern_group([stream], out)
     for number in range(1, 4):
         [pattern] = world.patterns(group, ["{a: A}"])
         world.emit_all(stream, [typed("A")])
