@@ -63,7 +63,7 @@ async def test_an_acknowledgement_over_http_is_notified(hub: LiveHub, orders: Li
     async with session(hub, orders.admin) as reader:
         await connect(reader)
         assert await numbers(reader, 1) == [1]
-        await acknowledge(reader, 1)
+        await reader.say("ack", session="s", stream="orders", sequence=1)
         assert await numbers(reader, 1) == [2]
         for sequence, order in enumerate(ORDERS, 2):
             await acknowledge(reader, 1)

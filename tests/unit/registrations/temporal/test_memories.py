@@ -74,6 +74,12 @@ def test_an_event_that_is_each_of_a_pattern_makes_each_combination_once() -> Non
     assert engine.counters.stored == 2  # of its first two events, and of its first three
 
 
+def test_of_two_excluded_events_the_later_one_counts() -> None:
+    absent = "".join(f"(not (event (type '{type}) (id ?o)))" for type in ("paid", "void"))
+    engine = engine_of(f"(memory 4) (event (type 'order) (id ?o)) {absent}")
+    assert fed(engine, typed("paid", "void", "order", "x", "x", "x")) == [[]] * 5 + [[(3,)]]
+
+
 def test_an_event_that_excludes_itself_is_not_stored() -> None:
     engine = engine_of("(event (type 'order) (id ?o)) (not (event (type 'order) (id ?o)))")
     assert fed(engine, typed("order")) == [[]]
