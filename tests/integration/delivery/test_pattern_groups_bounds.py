@@ -9,6 +9,7 @@ import pytest
 from delivery.patterns.group_tables import GroupLease
 from delivery.patterns.restoring import StoredGroup, load_group
 from eventhub.base import limits
+from eventhub.postgresql.arrays import adapt
 from registrations.pattern_groups.ending import EndingGroup, end_groups
 from registrations.statements import new_barrier
 from tests.integration.delivery.test_pattern_groups import typed
@@ -193,6 +194,7 @@ def test_a_restart_reads_no_version_that_the_group_has_passed(
     async def load() -> StoredGroup | None:
         connection = await psycopg.AsyncConnection.connect(world.url, autocommit=True)
         async with connection:
+            adapt(connection)
             return await load_group(connection, GroupLease(*lease))
 
     found = asyncio.run(load())
