@@ -117,6 +117,7 @@ def violations(page: Page, *more: str) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_every_page_and_form_is_accessible_and_fits(
     chromium: Browser, hub: LiveHub, zone: LiveZone
 ) -> None:
