@@ -23,13 +23,8 @@ from registrations.filters.ast import Scalar
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.pattern_groups.consumed import ConsumedRun, ConsumedRuns
 from registrations.pattern_groups.definition import Tree
-from registrations.patterns.ast import (
-    AssignAction,
-    Do,
-    Part,
-    Pattern,
-    parts_of,
-)
+from registrations.patterns.ast import AssignAction, Pattern
+from registrations.patterns.checks import actions_of
 from registrations.patterns.engine import ReadyEngine
 from registrations.patterns.leaves import LeafIndex
 from registrations.patterns.pattern_engine import EventPosition, Waiting
@@ -67,7 +62,8 @@ class HubPattern(NamedTuple):
         assignments, and an agent, say themselves what happens.
         """
         if isinstance(self.compiled, Pattern):
-            return not _has_effect(self.compiled.part)
+            actions = actions_of(self.compiled.part)
+            return all(isinstance(one, AssignAction) for one in actions)
         return isinstance(self.compiled, TemporalPattern)
 
 
@@ -181,9 +177,3 @@ class HubEngine:
             yield from self._ready.keys(number)
         else:
             yield None
-
-
-def _has_effect(part: Part) -> bool:
-    if isinstance(part, Do) and not all(isinstance(one, AssignAction) for one in part.actions):
-        return True
-    return any(map(_has_effect, parts_of(part)))

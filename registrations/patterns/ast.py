@@ -128,7 +128,7 @@ class Pattern:
 
     `within_us`: a match spans at most this time. `last`: and this many events of the pattern.
     `per`: the component whose values separate the events into partitions. `once`: it ends with its
-    first match. `digest`: of the normal form, if it was computed (encoding.py).
+    first match.
     """
 
     part: Part
@@ -136,7 +136,6 @@ class Pattern:
     last: int | None = None
     per: Path | None = None
     once: bool = False
-    digest: bytes = field(default=b"", compare=False, repr=False)
 
 
 def parts_of(part: Part) -> tuple[Part, ...]:

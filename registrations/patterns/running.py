@@ -4,6 +4,7 @@ discarded at limits. Plain module.
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from eventhub.base import limits
@@ -12,10 +13,10 @@ from registrations.filters.ast import Scalar
 from registrations.filters.values import MISSING, key_of, value_of
 from registrations.patterns.actions import Occasion, outer, run
 from registrations.patterns.candidates import Candidates, StepsExceeded, bindings_of
-from registrations.patterns.encoding import digest_of
 from registrations.patterns.partition import PatternPartition, Window, match_of, match_of_part
 from registrations.patterns.pattern_engine import Dropped, EventPosition, Match, Output
 from registrations.patterns.plan import Plan
+from registrations.patterns.printed import normal_pattern
 from registrations.patterns.saved import SavedEvent, SavedPartition, SavedPattern
 from registrations.patterns.subscribers import Subscribers, key_value
 from registrations.patterns.values import BoundEvent, Number
@@ -54,7 +55,8 @@ class RunningPattern:
 
     @cached_property
     def _digest(self) -> bytes:
-        return digest_of(self.plan.pattern)
+        """16 bytes that are equal for patterns with equal normal forms."""
+        return blake2b(normal_pattern(self.plan.pattern).encode(), digest_size=16).digest()
 
     def of_leaves(self) -> Iterator[tuple[int, int]]:
         """Yield the filter of each element, and the element as a bit."""

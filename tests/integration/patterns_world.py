@@ -17,22 +17,10 @@ from registrations.pattern_groups.consumed import ConsumedRun
 from registrations.pattern_groups.definition import parse_text
 from registrations.pattern_groups.engine import HubEngine, HubPattern
 from registrations.patterns.pattern_engine import EventPosition, Match
+from tests.chaos.patterns import KEEP
 from tests.databases import migrated_database
 from tests.integration.forward_world import World
 
-# What forwarders consumed is deleted with the next snapshot; the test keeps a copy, and one of each
-# snapshot, which names the last events.
-KEEP_JOURNAL = """
-    CREATE TABLE kept_journal (LIKE pattern_journal);
-    CREATE TABLE kept_states (group_id bigint, state bytea);
-    CREATE FUNCTION keep_journal() RETURNS trigger LANGUAGE plpgsql AS
-    'BEGIN INSERT INTO kept_journal VALUES (NEW.*); RETURN NEW; END';
-    CREATE FUNCTION keep_state() RETURNS trigger LANGUAGE plpgsql AS
-    'BEGIN INSERT INTO kept_states VALUES (NEW.group_id, NEW.state); RETURN NEW; END';
-    CREATE TRIGGER keep_journal AFTER INSERT ON pattern_journal FOR EACH ROW
-    EXECUTE FUNCTION keep_journal();
-    CREATE TRIGGER keep_state AFTER INSERT OR UPDATE ON pattern_states FOR EACH ROW
-    EXECUTE FUNCTION keep_state()"""
 VERSIONS = """
     SELECT v.id, v.pattern_id, v.language, v.text, v.suspended, f.id, f.streams, f.sequences,
            u.id, u.streams, u.sequences
@@ -176,7 +164,7 @@ class PatternWorld(World):
 
     def keep_journal(self) -> None:
         """Keep a copy of the journal and of the snapshots from now on."""
-        self.sql(KEEP_JOURNAL)
+        self.sql(KEEP)
 
     def order(self, group: int) -> list[tuple[int, int]]:
         """Return the stream and the sequence of each event that a group consumed, in order, from

@@ -134,7 +134,7 @@ def test_a_group_sees_no_event_of_another_tenant(hub: LiveHub, made: LiveZone) -
     assert bound(outputs_in(made, "out"), "a") == []
 
 
-# --- what becomes of patterns ---
+# --- the end of patterns ---
 
 
 def attributes_of(zone: LiveZone, start: str, type: str) -> list[dict[str, Any]]:
