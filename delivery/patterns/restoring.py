@@ -45,6 +45,10 @@ log = get_logger(__name__)
 throttled = ThrottledLog(log)
 
 
+class StateUnreadable(Exception):
+    """The snapshot of a group cannot be read: it is damaged, or from a newer release."""
+
+
 class StoredGroup(NamedTuple):
     """What the tables have of a group, in one snapshot."""
 
@@ -54,6 +58,24 @@ class StoredGroup(NamedTuple):
     journal: list[JournalRow]
     versions: dict[int, StoredPatternVersion]
     totals: dict[int, PatternTotals]
+
+    @property
+    def with_state(self) -> set[int]:
+        """The versions that the snapshot or the journal has."""
+        found = set() if self.snapshot is None else {*self.snapshot.versions}
+        return found.union(*(row.added for row in self.journal))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all versions with state have ended, so that their state is not needed."""
+        versions = (self.versions.get(id) for id in self.with_state)
+        return all(one is None or one.until is not None for one in versions)
+
+    def without_state(self) -> "StoredGroup":
+        """Return the group with those versions only that have no state."""
+        had = self.with_state
+        versions = {id: one for id, one in self.versions.items() if id not in had}
+        return self._replace(snapshot=None, journal=[], versions=versions)
 
 
 class CompiledVersions:
@@ -149,12 +171,17 @@ class GroupEngine:
 async def restored(
     stored: StoredGroup, zone: ZoneView, compiled: CompiledVersions, log: Log
 ) -> GroupEngine:
-    """Return the engine of a group as it was at its checkpoint. Raises what reading raises."""
+    """Return the engine of a group as it was at its checkpoint. Raises StateUnreadable, and what
+    reading raises.
+    """
     found = GroupEngine(stored, zone, compiled)
     snapshot = stored.snapshot
     if snapshot is not None:
         await run_in_slices(_added(found, stored, snapshot.versions))
-        await asyncio.to_thread(found.engine.restore, snapshot.state)
+        try:
+            await asyncio.to_thread(found.engine.restore, snapshot.state)
+        except (ValueError, LookupError, TypeError) as error:
+            raise StateUnreadable from error
     for row in stored.journal:
         for number in row.removed:
             found.remove(number)

@@ -68,6 +68,16 @@ class _Unwritten:
         self.is_due = False  # there is something that should not wait
 
     @property
+    def has_enough_events(self) -> bool:
+        """Whether a restart would feed as many events again as it should."""
+        return self.runs.count >= limits.PATTERN_WRITE_EVENTS_MAX
+
+    @property
+    def has_enough_runs(self) -> bool:
+        """Whether the events take as much memory as they should."""
+        return len(self.runs.runs) >= limits.PATTERN_WRITE_EVENTS_MAX
+
+    @property
     def is_large(self) -> bool:
         """Whether there is as much as one transaction should write."""
         return (
@@ -170,14 +180,12 @@ class RunningGroup:
     async def save_if_due(self) -> float:
         """Write a checkpoint if it is time; return the seconds until it is."""
         unwritten, now_s = self._unwritten, self._context.clock.monotonic_s()
-        due_s = unwritten.since_s + limits.CHECKPOINT_INTERVAL_S
+        interval_s, is_full = limits.CHECKPOINT_INTERVAL_S, unwritten.has_enough_events
+        if not self._found.running:  # its events need only be recorded before retention needs them
+            interval_s, is_full = limits.PATTERN_IDLE_CHECKPOINT_S, unwritten.has_enough_runs
+        due_s = unwritten.since_s + interval_s
         is_behind = self._all_cursors != self._cursors
-        if (
-            unwritten.outputs
-            or unwritten.is_due
-            or unwritten.runs.count >= limits.PATTERN_WRITE_EVENTS_MAX
-            or (is_behind and now_s >= due_s)
-        ):
+        if unwritten.outputs or unwritten.is_due or is_full or (is_behind and now_s >= due_s):
             await self.save()
             return limits.FORWARD_STREAMS_CHECK_S
         return due_s - now_s if is_behind else limits.FORWARD_STREAMS_CHECK_S

@@ -1005,9 +1005,11 @@ PATTERN_OUTPUT_BYTES_PER_EVENT_MAX = 16 * 1024 * 1024  # likewise; one transacti
 PATTERN_RATE_WAIT_S_MAX = 1.0  # then a group looks whether its quota of events has changed
 PATTERN_OUTPUT_BYTES_PER_WRITE = 4 * 1024 * 1024  # then they are written
 PATTERN_WRITE_EVENTS_MAX = 4_000  # events without outputs between two writes
+PATTERN_IDLE_CHECKPOINT_S = 60.0  # of a group without patterns; retention waits for so long
 PATTERN_SNAPSHOT_EVENTS_MAX = 200_000  # between two snapshots: a restart feeds them again
 PATTERN_SNAPSHOT_INTERVAL_S = 10.0  # at least; a restart feeds what came since
 PATTERN_SNAPSHOT_SHARE = 0.05  # of a runner's time for snapshots at most: a large one comes later
+PATTERN_UNREADABLE_RETRY_S = 30.0  # a group whose state cannot be read; a change of it comes first
 PATTERN_LAG_INTERVAL_S = 1.0  # between two reports of the lag of groups
 
 # --- groups of patterns ---
@@ -1053,8 +1055,6 @@ PROGRAM_PARTS_MAX = 2_000  # words and constants of its text
 PROGRAM_DEPTH_MAX = 64  # nested forms; the compiler calls itself for each
 AGENT_STEPS_MAX = 20_000  # of one run: some 10 ms, in which no other agent runs
 AGENT_CHARS_PER_STEP = 64  # of texts that a function reads or copies, for one step more
-AGENT_RUN_S_MAX = 0.5  # of one run, if the machine is much slower than that
-AGENT_CLOCK_STEPS = 1_000  # between two looks at the clock
 AGENT_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all values that one run creates, though they may end
 AGENT_CALL_DEPTH_MAX = 1_000  # functions that wait for another; a frame has some 0.2 kB
 AGENT_TEXT_CHARS_MAX = 65_536  # of one text; an event's attributes have no longer one

@@ -2,7 +2,7 @@
 Plain module.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -67,10 +67,10 @@ class AgentRun:
         self._changes: dict[str, Value] = {}
         self._outputs: list[AgentOutput] = []
 
-    def execute(self, clock: Callable[[], float] | None) -> list[AgentOutput]:
+    def execute(self) -> list[AgentOutput]:
         """Run the program, and return its outputs or its fault."""
         agent, position = self._agent, self.event.position
-        machine = Machine(agent.program.codes, self, clock)
+        machine = Machine(agent.program.codes, self)
         fault = machine.run()
         agent.steps = limits.AGENT_STEPS_MAX - max(machine.steps, 0)
         if fault is None:

@@ -1,6 +1,6 @@
 """The agents on the same streams, and the recent events that they examine. Plain module."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import orjson
 
@@ -26,12 +26,7 @@ class AgentScope:
     none.
     """
 
-    def __init__(
-        self,
-        leaves: PatternLeaves,
-        hierarchy: TypeHierarchy,
-        clock: Callable[[], float] | None,
-    ) -> None:
+    def __init__(self, leaves: PatternLeaves, hierarchy: TypeHierarchy) -> None:
         self.index = BEFORE_FIRST
         self.position: EventPosition | None = None
         self.agents: dict[int, Agent] = {}
@@ -42,7 +37,6 @@ class AgentScope:
         self._examined: dict[int, list[RecentMemory]] = {}  # by leaf
         self._total = RecentSize()
         self._hierarchy = hierarchy
-        self._clock = clock
 
     def add(self, number: int, program: AgentProgram, recent: Sequence[RememberedEvent]) -> None:
         """Add an agent, which replaces another under that number. It knows later events only,
@@ -101,7 +95,7 @@ class AgentScope:
                 outputs.append(Dropped(number, None, position, "recent_bytes_max", agent.dropped))
                 agent.dropped = 0
             if agent.suspended is None:
-                outputs += AgentRun(agent, value).execute(self._clock)
+                outputs += AgentRun(agent, value).execute()
             yield outputs
 
     def _memory(self, recent: RecentEvents, number: int) -> RecentMemory:

@@ -17,6 +17,7 @@ import { Listed } from "../parts/Listed";
 import { New } from "../parts/New";
 import { PageHeader } from "../parts/PageHeader";
 import { Side } from "../parts/Side";
+import { State } from "../parts/State";
 import { whole } from "../parts/text";
 
 const COLUMNS: Column<Pattern>[] = [
@@ -31,6 +32,7 @@ const GROUP_COLUMNS: Column<PatternGroup>[] = [
   { title: "Pattern group", cell: ({ name }) => name, width: 200 },
   { title: "Client", cell: ({ client }) => client, width: 140 },
   { title: "Streams", cell: ({ streams }) => streams.join(", "), width: 260 },
+  { title: "State", cell: ({ fault }) => (fault === null ? <State state="running" label="running" /> : <State state="failed" label="stopped" />) },
   { title: "Patterns", cell: ({ patterns }) => whole(patterns), right: true },
   { title: "Suspended", cell: ({ suspended_patterns: count }) => whole(count), right: true },
   { title: "Consumed events", cell: ({ consumed }) => whole(consumed), right: true },

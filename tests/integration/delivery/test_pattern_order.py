@@ -175,6 +175,7 @@ def purge_old(world: PatternWorld, tmp_path: Path) -> int:
         "UPDATE barriers SET created_at = now() - make_interval(secs => %s)",
         limits.VERSIONS_RETAINED_S + 60,
     )
+    world.sql("UPDATE patterns SET deleted_at = deleted_at - interval '1 month'")
     return VersionPurge(SystemClock()).run(world.url, tmp_path).versions
 
 

@@ -77,6 +77,7 @@ export function onePattern(zone: string, id: number) {
   return queryOptions({
     queryKey: [PATTERNS, zone, "one", id],
     queryFn: () => loaded(api.GET("/v1/patterns/{pattern}", { params: of(zone, id) })),
+    refetchInterval: REFRESH_MS,
   });
 }
 

@@ -159,22 +159,6 @@ def test_names_with_any_hash_cost_the_same() -> None:
     assert fault_of("(object 1 2)").code == "wrong_type"
 
 
-def test_a_run_without_end_is_ended_by_the_clock_if_there_is_one() -> None:
-    now = [0.0]
-
-    def clock() -> float:
-        now[0] += 0.2
-        return now[0]
-
-    engine = AgentEngine(clock=clock)
-    engine.add(0, compile_program("(while true)"), SCOPE)
-    (output,) = engine.feed(position(1), event())
-    assert isinstance(output, ProgramSuspended)
-    assert output.fault.code == "time_max"
-    status = engine.status(0)
-    assert status is not None and status.steps < limits.AGENT_STEPS_MAX / 2
-
-
 def test_a_program_within_its_limits_is_not_ended() -> None:
     text = "(let ((n 0)) (while (< n 1500) (set! n (+ n 1))) (announce 'is (object 'n n)))"
     (output,) = engine_of(text).feed(position(1), event())
