@@ -60,6 +60,7 @@ class GroupRunner:
                 await self._run_once()
         finally:
             listeners.discard(self._on_change)
+            self._context.memory.forget(self.lease.group_id)
 
     def _on_change(self, group: int | None) -> None:
         if group is None or group == self.lease.group_id:
@@ -94,14 +95,15 @@ class GroupRunner:
 
     async def _restored(self, stored: StoredGroup) -> tuple[StoredGroup, GroupEngine]:
         """Return what the group begins with, and its engine. Raises StateUnreadable."""
-        zone = ZoneView(self._context.zones, stored.group.zone_id)
+        context = self._context
+        zone = ZoneView(context.zones, stored.group.zone_id)
         try:
-            found = await restored(stored, zone, self._compiled, self._context.log)
+            found = await restored(stored, zone, self._compiled, context.log, context.turns)
         except StateUnreadable:
             if not stored.is_over:
                 raise
             stored = stored.without_state()
-            found = await restored(stored, zone, self._compiled, self._context.log)
+            found = await restored(stored, zone, self._compiled, context.log, context.turns)
         self.is_stopped = False
         if stored.group.is_stopped:
             async with reading(self._context.pool) as connection:

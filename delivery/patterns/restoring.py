@@ -25,9 +25,9 @@ from delivery.patterns.group_tables import (
     versions_of,
 )
 from delivery.patterns.outputs import OutputOwner, RunningVersion
+from delivery.patterns.turns import GroupTurns
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, Gone, UnknownStream
-from eventhub.base.event_loop import run_in_slices
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.event.envelope import Event
 from eventhub.eventlog.errors import StreamDeleted
@@ -169,7 +169,7 @@ class GroupEngine:
 
 
 async def restored(
-    stored: StoredGroup, zone: ZoneView, compiled: CompiledVersions, log: Log
+    stored: StoredGroup, zone: ZoneView, compiled: CompiledVersions, log: Log, turns: GroupTurns
 ) -> GroupEngine:
     """Return the engine of a group as it was at its checkpoint. Raises StateUnreadable, and what
     reading raises.
@@ -177,7 +177,7 @@ async def restored(
     found = GroupEngine(stored, zone, compiled)
     snapshot = stored.snapshot
     if snapshot is not None:
-        await run_in_slices(_added(found, stored, snapshot.versions))
+        await turns.run(_added(found, stored, snapshot.versions))
         try:
             await asyncio.to_thread(found.engine.restore, snapshot.state)
         except (ValueError, LookupError, TypeError) as error:
@@ -185,12 +185,12 @@ async def restored(
     for row in stored.journal:
         for number in row.removed:
             found.remove(number)
-        await run_in_slices(_added(found, stored, row.added))
+        await turns.run(_added(found, stored, row.added))
         order = row.first
         for run in row.runs:
             async for events in events_of(log, run):
                 first = order + events[0].sequence - run.first
-                await run_in_slices(_fed(found.engine, run, events, first))
+                await turns.run(_fed(found.engine, run, events, first))
             order += len(run)
     found.changes.take([*stored.versions.values()], found.running, stored.group.cursors)
     compiled.retain([*stored.versions])

@@ -994,6 +994,8 @@ PATTERN_LAST_MAX = 10_000  # some 3 MB of one partition
 PATTERN_KEYS_MAX = 10_000
 PATTERN_BYTES_MAX = 8 * 1024 * 1024  # of one pattern's state in memory: 800 bytes for each key
 PATTERN_GROUP_BYTES_MAX = 128 * 1024 * 1024  # of all patterns of a group; a state is saved whole
+# of all groups of a forwarder: four large ones; an idle one has 100 MB
+PATTERN_PROCESS_BYTES_MAX = 512 * 1024 * 1024
 PATTERN_STEPS_MAX = 20_000  # of the search for one event and pattern: about 20 ms
 PATTERN_HOPS_MAX = 8  # outputs in a row that cause each other: more is a loop of patterns
 PATTERN_CAUSES_NAMED_MAX = 100  # cursors in an output's environment: 6 KB
@@ -1010,6 +1012,9 @@ PATTERN_SNAPSHOT_EVENTS_MAX = 200_000  # between two snapshots: a restart feeds 
 PATTERN_SNAPSHOT_INTERVAL_S = 10.0  # at least; a restart feeds what came since
 PATTERN_SNAPSHOT_SHARE = 0.05  # of a runner's time for snapshots at most: a large one comes later
 PATTERN_UNREADABLE_RETRY_S = 30.0  # a group whose state cannot be read; a change of it comes first
+PATTERN_SLICE_S = 0.001  # of a group's work before others run; timers are no finer
+PATTERN_SLICE_PAUSE = 2.0  # times a slice, in which no long work runs if others have short work ...
+PATTERN_SHORT_WORK_S = 1.0  # ... or had some within so many seconds
 PATTERN_LAG_INTERVAL_S = 1.0  # between two reports of the lag of groups
 
 # --- groups of patterns ---
@@ -1053,7 +1058,8 @@ TEMPORAL_SHOWN_MAX = 100  # partial matches of one pattern in an answer
 PROGRAM_CHARS_MAX = 16_384  # of its text; compiled in some 10 ms
 PROGRAM_PARTS_MAX = 2_000  # words and constants of its text
 PROGRAM_DEPTH_MAX = 64  # nested forms; the compiler calls itself for each
-AGENT_STEPS_MAX = 20_000  # of one run: some 10 ms, in which no other agent runs
+AGENT_STEPS_MAX = 20_000  # of one run: some 10 ms
+AGENT_STEPS_AT_ONCE = 1_000  # then other groups run: some 0.5 ms
 AGENT_CHARS_PER_STEP = 64  # of texts that a function reads or copies, for one step more
 AGENT_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all values that one run creates, though they may end
 AGENT_CALL_DEPTH_MAX = 1_000  # functions that wait for another; a frame has some 0.2 kB

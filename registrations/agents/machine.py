@@ -73,10 +73,13 @@ class Machine:
         self.pc = 0
         self.globals = self.frame = [UNDEFINED] * codes[0].slots
 
-    def run(self) -> Fault | None:
-        """Run the program to its end; return why it ended early, if it did."""
+    def run(self, steps: int) -> Fault | None:
+        """Run the program for about so many steps, or to its end: then `code` is None. Return why
+        it ended early, if it did.
+        """
+        until = self.steps - steps
         try:
-            while self.code is not None:
+            while self.code is not None and self.steps > until:
                 self.steps -= 1
                 if self.steps < 0:
                     raise _steps_fault()
@@ -86,6 +89,7 @@ class Machine:
         except RunFault as fault:
             assert self.code is not None  # noqa: S101
             line, column = self.code.positions[max(self.pc - 1, 0)]
+            self.code = None
             return Fault(fault.code, fault.message, line, column)
         return None
 

@@ -152,11 +152,12 @@ async def _emit_attacks(job: AgentsJob, attacker: _Client) -> None:
 
 
 async def _resume(job: AgentsJob, attacker: _Client) -> None:
-    """Resume the agents that the hub has suspended, one after the other."""
-    while job.resumed:
+    """Suspend agents and resume them, one after the other: each resumes as a new version."""
+    while job.resumed_per_s:
         for pattern in job.resumed:
-            await attacker.patch(f"/v1/patterns/{pattern}", b'{"suspended": false}')
-            await asyncio.sleep(1 / job.resumed_per_s)
+            for suspended in (b"true", b"false"):
+                await attacker.patch(f"/v1/patterns/{pattern}", b'{"suspended": %b}' % suspended)
+                await asyncio.sleep(1 / job.resumed_per_s)
 
 
 def _latencies(
