@@ -1013,7 +1013,7 @@ PATTERN_SNAPSHOT_INTERVAL_S = 10.0  # at least; a restart feeds what came since
 PATTERN_SNAPSHOT_SHARE = 0.05  # of a runner's time for snapshots at most: a large one comes later
 PATTERN_UNREADABLE_RETRY_S = 30.0  # a group whose state cannot be read; a change of it comes first
 PATTERN_SLICE_S = 0.001  # of a group's work before others run; timers are no finer
-PATTERN_SLICE_PAUSE = 2.0  # times a slice, in which no long work runs if others have short work ...
+PATTERN_SLICE_PAUSE = 4.0  # times a slice, in which no long work runs if others have short work ...
 PATTERN_SHORT_WORK_S = 1.0  # ... or had some within so many seconds
 PATTERN_LAG_INTERVAL_S = 1.0  # between two reports of the lag of groups
 
@@ -1059,7 +1059,7 @@ PROGRAM_CHARS_MAX = 16_384  # of its text; compiled in some 10 ms
 PROGRAM_PARTS_MAX = 2_000  # words and constants of its text
 PROGRAM_DEPTH_MAX = 64  # nested forms; the compiler calls itself for each
 AGENT_STEPS_MAX = 20_000  # of one run: some 10 ms
-AGENT_STEPS_AT_ONCE = 1_000  # then other groups run: some 0.5 ms
+AGENT_STEPS_AT_ONCE = 500  # then other groups may run: some 0.25 ms
 AGENT_CHARS_PER_STEP = 64  # of texts that a function reads or copies, for one step more
 AGENT_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all values that one run creates, though they may end
 AGENT_CALL_DEPTH_MAX = 1_000  # functions that wait for another; a frame has some 0.2 kB

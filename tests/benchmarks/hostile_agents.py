@@ -20,12 +20,11 @@ ATTACKS_PER_S = 40.0  # events, each of which starts all hostile agents that run
 RESUMED_PER_S = 8.0  # suspended agents
 MEASURED = ("output", "frame", "answer")
 HARMLESS = "(remember 'n (+ 1 (recall 'n 0)))"
-# just below the limits of steps, memory and depth, with as many outputs as are allowed
+# just below the limits of steps, memory and depth; outputs within the limit are those of quotas
 ALLOWED = (
-    "(let ((n 0)) (while (< n 1900) (set! n (+ n 1))))",
+    "(let ((n 0)) (while (< n 1600) (set! n (+ n 1))))",
     "(let ((x (list)) (n 0)) (while (< n 900) (set! x (list n n n n)) (set! n (+ n 1))))",
     "(define (f n) (if (= n 0) 0 (+ 1 (f (- n 1))))) (f 900)",
-    "(for (n (range 16)) (notify))",
 )
 CALM = "calm"
 ATTACKED = "attacked"
@@ -74,7 +73,7 @@ class _Scene:
     def _run(self, side: str) -> dict[str, float]:
         hub, job = _scene(self._world, self._pace)
         hostile = side == "hostile"
-        resumed = _agents(hub, job.other_key, (*HOSTILE, *ALLOWED) if hostile else (HARMLESS,) * 8)
+        resumed = _agents(hub, job.other_key, (*HOSTILE, *ALLOWED) if hostile else (HARMLESS,) * 7)
         before, cpu_s = _suspensions(hub), hub.forwarder_cpu_s()
         figures = run_load(job._replace(resumed=resumed[: len(HOSTILE)]))
         if figures["lost"] or figures["doubled"]:

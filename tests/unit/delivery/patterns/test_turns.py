@@ -36,7 +36,7 @@ async def share_of_long_work(*, with_short: bool) -> float:
     return long.busy_s / (time.monotonic() - began_s)
 
 
-def test_long_work_takes_a_third_of_the_time_while_others_have_short_work() -> None:
+def test_long_work_takes_a_fifth_of_the_time_while_others_have_short_work() -> None:
     share = asyncio.run(share_of_long_work(with_short=True))
     assert share < 1.3 / (1 + limits.PATTERN_SLICE_PAUSE)
 
