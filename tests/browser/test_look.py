@@ -175,8 +175,8 @@ def test_keys_lead_everywhere(desk: Desk) -> None:
     for key, heading in (("l", "Live events"), ("s", "Streams"), ("t", "Types"), ("h", "Channels"),
                          ("a", "Applications"), ("i", "Timers"),
                          ("f", "Filters"), ("r", "Registrations"), ("n", "Sessions"),
-                         ("p", "Groups"), ("m", "Limits"), ("b", "Members"), ("z", "Traces"), ("v", "Patterns"),
-                         ("u", "Audit trail"), ("w", "Operators"),
+                         ("p", "Groups"), ("m", "Limits"), ("b", "Members"), ("z", "Traces"),
+                         ("u", "Audit trail"), ("w", "Operators"), ("v", "Patterns"),
                          ("e", "Endpoints"), ("d", "Deliveries"), ("x", "Dead letters"),
                          ("y", "Replays"), ("c", "Clients"), ("q", "Storage"), ("j", "Jobs"),
                          ("o", "Overview")):  # fmt: skip
