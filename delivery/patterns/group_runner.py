@@ -61,6 +61,7 @@ class GroupRunner:
         finally:
             listeners.discard(self._on_change)
             self._context.memory.forget(self.lease.group_id)
+            self._context.turns.forget(self.lease.group_id)
 
     def _on_change(self, group: int | None) -> None:
         if group is None or group == self.lease.group_id:

@@ -177,7 +177,7 @@ async def restored(
     found = GroupEngine(stored, zone, compiled)
     snapshot = stored.snapshot
     if snapshot is not None:
-        await turns.run(_added(found, stored, snapshot.versions))
+        await turns.run(stored.group.id, _added(found, stored, snapshot.versions))
         try:
             await asyncio.to_thread(found.engine.restore, snapshot.state)
         except (ValueError, LookupError, TypeError) as error:
@@ -185,12 +185,12 @@ async def restored(
     for row in stored.journal:
         for number in row.removed:
             found.remove(number)
-        await turns.run(_added(found, stored, row.added))
+        await turns.run(stored.group.id, _added(found, stored, row.added))
         order = row.first
         for run in row.runs:
             async for events in events_of(log, run):
                 first = order + events[0].sequence - run.first
-                await turns.run(_fed(found.engine, run, events, first))
+                await turns.run(stored.group.id, _fed(found.engine, run, events, first))
             order += len(run)
     found.changes.take([*stored.versions.values()], found.running, stored.group.cursors)
     compiled.retain([*stored.versions])

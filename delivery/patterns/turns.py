@@ -19,27 +19,34 @@ class GroupTurns:
 
     def __init__(self) -> None:
         self._one_at_a_time = asyncio.Lock()
-        self._short_at_s = -math.inf  # when the last short work was done
+        self._long_at_s: dict[int, float] = {}  # when each group last had long work
+        self._short_at_s = -math.inf  # when a group without long work last had short work
         self._long_from_s = -math.inf  # when the next slice of long work may begin
 
-    async def run(self, steps: Iterator[None]) -> None:
-        """Run all steps. Work that is done within its first slice is short."""
+    async def run(self, group: int, steps: Iterator[None]) -> None:
+        """Run all steps of a group. Work that is done within its first slice is short."""
         if _is_done(steps):
-            self._short_at_s = _now_s()
+            long_at_s = self._long_at_s.get(group, -math.inf)
+            if _now_s() - long_at_s > limits.PATTERN_SHORT_WORK_S:
+                self._short_at_s = _now_s()
             return
-        while True:
+        done = False
+        while not done:
             async with self._one_at_a_time:
                 await asyncio.sleep(max(self._long_from_s - _now_s(), 0))
                 began_s = _now_s()
                 done = _is_done(steps)
-                self._long_from_s = self._next_s(began_s, _now_s())
-            if done:
-                return
+                self._long_at_s[group] = ended_s = _now_s()
+                self._long_from_s = ended_s + self._pause_s(ended_s, ended_s - began_s)
 
-    def _next_s(self, began_s: float, ended_s: float) -> float:
-        if ended_s - self._short_at_s > limits.PATTERN_SHORT_WORK_S:
-            return ended_s  # all have much to do, or there is nobody else
-        return ended_s + (ended_s - began_s) * limits.PATTERN_SLICE_PAUSE
+    def forget(self, group: int) -> None:
+        """Forget a group that this process does not run any more."""
+        self._long_at_s.pop(group, None)
+
+    def _pause_s(self, now_s: float, slice_s: float) -> float:
+        if now_s - self._short_at_s > limits.PATTERN_SHORT_WORK_S:
+            return 0.0  # all groups have much to do, or there is one only
+        return slice_s * limits.PATTERN_SLICE_PAUSE
 
 
 def _is_done(steps: Iterator[None]) -> bool:
