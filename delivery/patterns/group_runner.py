@@ -85,7 +85,7 @@ class GroupRunner:
             await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def _stopped(self, stored: StoredGroup) -> None:
-        """Say that the group cannot be run, and wait for a change of it."""
+        """Record that the group cannot be run, and wait for a change of it."""
         self.is_stopped, self.group = True, None
         log.exception("pattern_state_unreadable", group=stored.group.id)
         async with reading(self._context.pool) as connection:
