@@ -8,7 +8,7 @@ import { NewPattern } from "../features/patterns/NewPattern";
 import { NewPatternGroup } from "../features/patterns/NewPatternGroup";
 import { PatternDetail } from "../features/patterns/PatternDetail";
 import { PatternGroupDetail } from "../features/patterns/PatternGroupDetail";
-import { type Pattern, type PatternGroup, usePatternGroups, usePatterns } from "../features/patterns/patterns";
+import { languageText, type Pattern, type PatternGroup, usePatternGroups, usePatterns } from "../features/patterns/patterns";
 import { PatternState } from "../features/patterns/PatternState";
 import type { Column } from "../parts/DataTable";
 import { Empty } from "../parts/Empty";
@@ -25,7 +25,7 @@ const COLUMNS: Column<Pattern>[] = [
   { title: "State", cell: ({ status }) => <PatternState status={status} /> },
   { title: "Pattern group", cell: ({ group }) => group, width: 160 },
   { title: "Client", cell: ({ client }) => client, width: 140 },
-  { title: "Language", cell: ({ language }) => language },
+  { title: "Language", cell: ({ language }) => languageText(language) },
   { title: "Matches", cell: ({ matches }) => whole(matches), right: true },
 ];
 const GROUP_COLUMNS: Column<PatternGroup>[] = [

@@ -16,7 +16,7 @@ import { whole } from "../../parts/text";
 import { Undisturbed } from "../../parts/Undisturbed";
 import { PatternBench } from "./PatternBench";
 import { PatternEditor } from "./PatternEditor";
-import { onePattern, type Part, type Pattern, useChangePattern, useDeletePattern, waitingOf } from "./patterns";
+import { languageText, onePattern, type Part, type Pattern, useChangePattern, useDeletePattern, waitingOf } from "./patterns";
 import { PatternState } from "./PatternState";
 import { WaitingPart } from "./WaitingPart";
 
@@ -115,7 +115,7 @@ function Waits({ zone, id }: { zone: string; id: number }) {
         Partial matches
       </Title>
       {error !== null && <ProblemAlert error={error} />}
-      {data?.partitions.length === 0 && <Text size="sm">Nothing is bound.</Text>}
+      {data?.partitions.length === 0 && <Text size="sm">No event has begun a match.</Text>}
       {data?.partitions.map(({ key, tree }, index) => (
         <List key={index} listStyleType="none" size="sm" mb="xs">
           {key !== null && <List.Item>Key: {JSON.stringify(key)}</List.Item>}
@@ -136,10 +136,10 @@ function About({ pattern: one }: { pattern: Pattern }) {
         ["Name", one.name],
         ["Pattern group", one.group],
         ["Client", one.client],
-        ["Language", one.language],
+        ["Language", languageText(one.language)],
         ["Version", whole(one.version)],
-        ["Once", one.once ? "yes" : "no"],
-        ["Recent events", one.recent ? "yes" : "no"],
+        ["Ends with its first match", one.once ? "yes" : "no"],
+        ["Sees earlier events", one.recent ? "yes" : "no"],
         ["Matches", whole(one.matches)],
         ["Dropped", dropped.join(", ") || "–"],
         ["Created", <Moment key="created" at={one.created_at} />],
