@@ -87,6 +87,7 @@ PRODUCER_WINDOW = 4_096  # recent numbers stored per producer; at least four tim
 # incarnations stored at a time; the least recently used expire first
 PRODUCERS_PER_CLIENT_STREAM_MAX = 1_000
 PRODUCER_EXPIRY_S = 7 * 24 * 3600  # a superseded incarnation unused for this long is forgotten
+STORED_INTERVAL_S = 3.0  # between two NOTIFY of streams that no process follows
 NOTIFY_INTERVAL_S = 0.002  # between two NOTIFY of one stream, at least
 
 LOG_REPEAT_S = 10.0  # between two log lines of a failure that repeats
