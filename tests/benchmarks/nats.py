@@ -29,8 +29,10 @@ def program() -> str | None:
 
 
 @contextmanager
-def running() -> Iterator[NatsServer]:
-    """Run a server with empty data on a port of loopback."""
+def running(*, sync: bool = False) -> Iterator[NatsServer]:
+    """Run a server with empty data on a port of loopback. `sync`: it flushes each message to the
+    disk before it acknowledges it.
+    """
     found = program()
     assert found is not None
     data = Path(tempfile.mkdtemp(prefix="eventhub-bench-nats-"))
@@ -38,6 +40,9 @@ def running() -> Iterator[NatsServer]:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     words = [found, "-js", "-sd", str(data), "-a", "127.0.0.1", "-p", str(port)]
+    if sync:
+        (data / "sync.conf").write_text("jetstream { sync_interval: always }\n")
+        words += ["-c", str(data / "sync.conf")]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             until_s = time.monotonic() + START_S
