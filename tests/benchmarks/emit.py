@@ -29,7 +29,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
                 "django_async_view": posted(world, pace, lambda: _django(world), 64),
                 "plain_asgi_noop": noop(world, pace),
                 "pgbench_insert": pgbench_insert(world.url, events.stored(), pace, 64),
-                **({"jetstream_sync": _jetstream(pace, 64)} if nats.program() else {}),
+                **({"jetstream_sync": _jetstream(pace, 64)} if nats.flushes() else {}),
             },
             floor=8.0,
             goal=20.0,

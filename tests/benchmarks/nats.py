@@ -3,6 +3,7 @@ program that EVENTHUB_BENCH_NATS names. Plain.
 """
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -26,6 +27,16 @@ class NatsServer(NamedTuple):
 def program() -> str | None:
     """Return the path of the server's program, if there is one."""
     return os.environ.get("EVENTHUB_BENCH_NATS") or shutil.which("nats-server")
+
+
+def flushes() -> bool:
+    """Return whether there is a server that can flush each message to the disk: since 2.10."""
+    found = program()
+    if found is None:
+        return False
+    text = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
+    version = re.search(r"v(\d+)\.(\d+)", text)
+    return version is not None and (int(version[1]), int(version[2])) >= (2, 10)
 
 
 @contextmanager
