@@ -67,11 +67,12 @@ class IdleJob(NamedTuple):
 
 
 class ReplayJob(NamedTuple):
-    """Read a stream from its first event on in protobuf, over one connection, and count."""
+    """Read a stream from its first event on over one connection, and count."""
 
     target: Target
     listen: str  # of the websocket; empty: over HTTP
     events: int
+    form: str = "protobuf"  # or json; over HTTP, that is a line for each event
 
 
 class CursorJob(NamedTuple):
