@@ -30,7 +30,8 @@ class SocketsJob(NamedTuple):
 
     `samples`: post one event at a time until so many were timed; 0: post for `seconds`, with at
     most `ahead` events that not all sockets have received yet. `library`: by an ordinary client
-    library, one socket, timed.
+    library, one socket, timed. `pid`: of the server, whose CPU time counts between the warm-up and
+    the end of the posts alone.
     """
 
     target: Target
@@ -45,6 +46,7 @@ class SocketsJob(NamedTuple):
     warmup_s: float
     samples: int = 0
     library: bool = False
+    pid: int = 0
 
 
 class TransportJob(NamedTuple):
