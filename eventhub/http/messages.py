@@ -4,7 +4,7 @@ response, a stream or an error. Plain module.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -66,11 +66,11 @@ class Peer:
     """The connection of a request, beyond what ASGI offers: whether it is open, how much it has not
     taken yet, and how to abort it (eventhub/web/server.py). Without a server it is always open.
 
-    The server writes through it, so that the head and the body of a response can be sent together:
-    a system call costs more than all the rest of a short response.
+    The server writes through it.
     """
 
-    __slots__ = ("_held", "_transport", "gone", "stopping", "waker", "whole")
+    __slots__ = ("_transport", "gone", "stopping", "waker", "whole")
+    variant = "chunk"
 
     def __init__(self, transport: asyncio.Transport | None = None) -> None:
         self._transport = transport
@@ -95,6 +95,20 @@ class Peer:
     def write(self, data: bytes) -> None:
         if self._transport is not None:
             self._transport.write(data)
+
+    def prepare(self, frames: Sequence[bytes]) -> bytes:
+        """Return frames as one chunk of a response without a length, of any connection."""
+        body = b"".join(frames)
+        return b"%x\r\n%b\r\n" % (len(body), body)
+
+    def write_prepared(self, data: bytes) -> bool:
+        """Write a chunk at once; return False if the client takes none now."""
+        if self.over or self.is_closing():
+            return False
+        if self.unsent_bytes() > limits.SOCKET_WRITE_BYTES_MAX:
+            return False
+        self.write(data)
+        return True
 
     def close(self) -> None:
         if self._transport is not None:

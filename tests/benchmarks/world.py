@@ -170,6 +170,11 @@ class World:
     def baseline_target(self, app: str, path: str = "/") -> Target:
         return Target(self.baseline(app).port, path, {"content-type": "application/json"})
 
+    def server_of(self, target: Target) -> Server:
+        """Return the server of a target."""
+        [server] = (s for s in self._servers.values() if s.port == target.port)
+        return server
+
     def load(self, title: str, job: Job) -> dict[str, float]:
         """Run a load job against one of the servers.
 
@@ -177,7 +182,7 @@ class World:
         rate when the machine has other load; and, for the product, `all_cpu_us`, which includes
         PostgreSQL and Redis.
         """
-        [server] = (s for s in self._servers.values() if s.port == job.target.port)
+        server = self.server_of(job.target)
         sampled = self.profile and server.name == "product"
         with server.sampled(title) if sampled else nullcontext():
             before_s, stores_s = server.cpu_s(), _stores_cpu_s()
@@ -185,7 +190,7 @@ class World:
             used_s = server.cpu_s() - before_s
             used_by_stores_s = _stores_cpu_s() - stores_s
         count = max(figures.pop("all"), 1)
-        figures["cpu_us"] = used_s / count * 1e6
+        figures.setdefault("cpu_us", used_s / count * 1e6)
         if server.name == "product":
             figures["all_cpu_us"] = (used_s + used_by_stores_s) / count * 1e6
         return figures
