@@ -46,7 +46,8 @@ class PatternQuery(NamedTuple):
     @property
     def selects(self) -> bool:
         """Whether events that pass no filter of the pattern change nothing: in READY, and of agents
-        that examine no recent events. Others count the most recent events, whatever they are.
+        that examine no recent events. Others count the most recent events, also those that they
+        do not take.
         """
         tree = self.tree()
         return isinstance(tree, Pattern) or (isinstance(tree, AgentProgram) and not tree.recent)

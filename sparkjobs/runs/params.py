@@ -5,7 +5,7 @@ streams in addition to their names.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -98,10 +98,10 @@ class BacktestParams(_Params):
 
     def validate(self, found: dict[str, Any]) -> dict[str, Any]:
         if "pattern" in found:
-            _require(found, {"streams"}, {"filter", "stream"}, PATTERN_LANGUAGES)
+            _require(found, ("streams", "pattern"), ("filter", "stream"), PATTERN_LANGUAGES)
             _check_streams(found["streams"])
         else:
-            _require(found, {"filter", "stream"}, {"once", "streams"}, LANGUAGES)
+            _require(found, ("stream", "filter"), ("once", "streams"), LANGUAGES)
         super().validate(found)
         if "pattern" in found:
             found.setdefault("language", READY)
@@ -114,17 +114,22 @@ class BacktestParams(_Params):
 
 
 def _require(
-    found: Mapping[str, Any], needed: set[str], others: set[str], languages: Collection[str]
+    found: Mapping[str, Any],
+    needed: Sequence[str],
+    others: Sequence[str],
+    languages: Collection[str],
 ) -> None:
     """Check the parameters of a back-test of a filter or of a pattern. Raises MissingField,
     InvalidField.
     """
-    for name in sorted(needed - found.keys()):
-        message = "Give a `filter` and its `stream`, or a `pattern` and its `streams`."
-        raise MissingField(message, field=name)
-    for name in sorted(others & found.keys()):
-        names = ", ".join(f"`{one}`" for one in sorted(needed))
-        raise InvalidField(f"Omit this, or give it without {names}.", field=name)
+    for name in needed:
+        if name not in found:
+            message = "Give a `filter` and its `stream`, or a `pattern` and its `streams`."
+            raise MissingField(message, field=name)
+    for name in others:
+        if name in found:
+            names = " and ".join(f"`{one}`" for one in needed)
+            raise InvalidField(f"Omit this; it does not belong to {names}.", field=name)
     if found.get("language", next(iter(languages))) not in languages:
         message = f"This must be one of {', '.join(sorted(languages))}."
         raise InvalidField(message, field="language")

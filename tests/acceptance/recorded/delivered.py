@@ -213,7 +213,6 @@ _PLAN_FILE = {
     "about": "The plan.",
 }
 _ASK = {"zone": "<zone>", "stream": "orders", "filter": "(> n 1)"}
-_ASK_PATTERN = {"zone": "<zone>", "streams": ["orders"], "pattern": "{a: A}; {b: B}"}
 JOBS = [
     Call("operator", "GET /v1/jobs"),
     *RUNS,
@@ -281,16 +280,6 @@ JOBS = [
             {"language": "sql"},
             {"sample_max": 1_001},
             {"stream": "nowhere"},
-            {"pattern": "{a: A}"},
-        )
-    ),
-    *(
-        Call("operator", "POST /v1/jobs/backtest/runs", {"params": {**_ASK_PATTERN, **more}})
-        for more in (
-            {},
-            {"language": "temporal", "pattern": "(event (n ?n))", "once": True, "sample_max": 5},
-            {"pattern": "{a: A"},
-            {"streams": ["nowhere"]},
         )
     ),
     Call("operator", "POST /v1/jobs/backtest/runs", {"params": {"zone": "<zone>"}}),
