@@ -4,7 +4,7 @@ response, a stream or an error. Plain module.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -70,6 +70,7 @@ class Peer:
     """
 
     __slots__ = ("_held", "_transport", "gone", "stopping", "waker", "whole")
+    variant = "chunk"
 
     def __init__(self, transport: asyncio.Transport | None = None) -> None:
         self._transport = transport
@@ -97,6 +98,20 @@ class Peer:
             self._held.append(data)
         elif self._transport is not None:
             self._transport.write(data)
+
+    def prepare(self, frames: Sequence[bytes]) -> bytes:
+        """Return frames as one chunk of a response without a length, of any connection."""
+        body = b"".join(frames)
+        return b"%x\r\n%b\r\n" % (len(body), body)
+
+    def write_prepared(self, data: bytes) -> bool:
+        """Write a chunk at once; return False if the client takes none now."""
+        if self._held is not None or self.over or self.is_closing():
+            return False
+        if self.unsent_bytes() > limits.SOCKET_WRITE_BYTES_MAX:
+            return False
+        self.write(data)
+        return True
 
     def hold(self) -> None:
         """Buffer writes until `release` or `close`."""

@@ -170,19 +170,24 @@ class World:
     def baseline_target(self, app: str, path: str = "/") -> Target:
         return Target(self.baseline(app).port, path, {"content-type": "application/json"})
 
+    def server_of(self, target: Target) -> Server:
+        """Return the server of a target."""
+        [server] = (s for s in self._servers.values() if s.port == target.port)
+        return server
+
     def load(self, title: str, job: Job) -> dict[str, float]:
         """Run a load job against one of the servers.
 
         Its figures get `cpu_us`: the server's CPU time per request or frame, which says more than a
         rate when the machine has other load.
         """
-        [server] = (s for s in self._servers.values() if s.port == job.target.port)
+        server = self.server_of(job.target)
         sampled = self.profile and server.name == "product"
         with server.sampled(title) if sampled else nullcontext():
             before_s = server.cpu_s()
             figures = run_load(job)
             used_s = server.cpu_s() - before_s
-        figures["cpu_us"] = used_s / max(figures.pop("all"), 1) * 1e6
+        figures.setdefault("cpu_us", used_s / max(figures.pop("all"), 1) * 1e6)
         return figures
 
     def sampled(self, title: str) -> AbstractContextManager[None]:

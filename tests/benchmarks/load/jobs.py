@@ -30,7 +30,8 @@ class SocketsJob(NamedTuple):
 
     `samples`: post one event at a time until so many were timed; 0: post for `seconds`, with at
     most `ahead` events that not all sockets have received yet. `library`: by an ordinary client
-    library, one socket, timed.
+    library, one socket, timed. `pid`: of the server, whose CPU time counts between the warm-up and
+    the end of the posts alone.
     """
 
     target: Target
@@ -45,6 +46,7 @@ class SocketsJob(NamedTuple):
     warmup_s: float
     samples: int = 0
     library: bool = False
+    pid: int = 0
 
 
 class TransportJob(NamedTuple):
@@ -67,11 +69,12 @@ class IdleJob(NamedTuple):
 
 
 class ReplayJob(NamedTuple):
-    """Read a stream from its first event on in protobuf, over one connection, and count."""
+    """Read a stream from its first event on over one connection, and count."""
 
     target: Target
     listen: str  # of the websocket; empty: over HTTP
     events: int
+    form: str = "protobuf"  # or json; over HTTP, that is a line for each event
 
 
 class CursorJob(NamedTuple):
