@@ -922,6 +922,10 @@ BACKTEST_SAMPLE_CHARS_MAX = 2_000  # an event's attributes as JSON; longer ones 
 BACKTEST_BUCKETS_MAX = 300  # intervals of the plot over time
 BACKTEST_CSV_ROWS_MAX = 100_000  # what a spreadsheet opens; Parquet has all
 BACKTEST_SKIPPED_LISTED_MAX = 200  # segments listed in the result; Parquet has all
+BACKTEST_PATTERN_S_MAX = 6 * 3_600.0  # for which one task feeds a pattern: half of JOB_S_MAX
+BACKTEST_OUTPUT_CHARS_MAX = 20_000  # an output as JSON; of a longer one its bindings are omitted
+BACKTEST_OUTPUTS_BYTES_MAX = 4 * 1024 * 1024  # of the outputs that a result lists
+BACKTEST_WAITING_BYTES_MAX = 512 * 1024  # of the partial matches of one task, and of a result
 BACKTEST_TASKS_MAX = 2_000  # a segment each up to here; a task costs Spark some 10 ms
 
 # --- inputs of jobs ---
