@@ -31,7 +31,7 @@ class Watchers:
     def __init__(
         self, pool: AsyncConnectionPool[Connection], rings: Rings, on_named: Callable[[], None]
     ) -> None:
-        """`on_named` is called when the process is named for further streams."""
+        """Call `on_named` when the process is named for further streams."""
         self._pool = pool
         self._rings = rings
         self._on_named = on_named
@@ -73,7 +73,7 @@ class Watchers:
                 self._some.set()
 
     async def _name(self, backend: int, now: set[int]) -> None:
-        """Be named for these streams only. Raises DatabaseUnavailable, DatabaseBusy."""
+        """Have the process named for these streams only. Raises DatabaseUnavailable, DatabaseBusy."""
         watched, left = now - self._named, self._named - now
         if not watched and not left:
             return
