@@ -73,7 +73,9 @@ class Watchers:
                 self._some.set()
 
     async def _name(self, backend: int, now: set[int]) -> None:
-        """Have the process named for these streams only. Raises DatabaseUnavailable, DatabaseBusy."""
+        """Have the process named for these streams only. Raises DatabaseUnavailable and
+        DatabaseBusy.
+        """
         watched, left = now - self._named, self._named - now
         if not watched and not left:
             return
