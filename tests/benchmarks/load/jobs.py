@@ -25,6 +25,16 @@ class HttpJob(NamedTuple):
     after: str | None = None
 
 
+class NatsPublishJob(NamedTuple):
+    """Publish the same message repeatedly to a JetStream, one at a time on each connection."""
+
+    target: Target  # of the server; path and headers are empty
+    body: str
+    connections: int
+    seconds: float
+    warmup_s: float
+
+
 class SocketsJob(NamedTuple):
     """Listen on sockets, post to the target, and count event frames.
 
@@ -69,11 +79,12 @@ class IdleJob(NamedTuple):
 
 
 class ReplayJob(NamedTuple):
-    """Read a stream from its first event on in protobuf, over one connection, and count."""
+    """Read a stream from its first event on over one connection, and count."""
 
     target: Target
     listen: str  # of the websocket; empty: over HTTP
     events: int
+    form: str = "protobuf"  # or json; over HTTP, that is a line for each event
 
 
 class CursorJob(NamedTuple):
@@ -249,6 +260,7 @@ class PullJob(NamedTuple):
 
 Job = (
     HttpJob
+    | NatsPublishJob
     | SocketsJob
     | TransportJob
     | IdleJob
@@ -265,7 +277,7 @@ Job = (
     | PullJob
 )
 _ALL: tuple[type[Job], ...] = (
-    *(HttpJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
+    *(HttpJob, NatsPublishJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
     *(ChurnJob, LatencyJob, HostileJob, AgentsJob, NeighbourJob, CrowdJob, SessionsJob),
     *(AwayJob, PullJob),
 )
