@@ -1,4 +1,4 @@
-import { Select, Switch, TextInput } from "@mantine/core";
+import { Select, Stack, Switch, TextInput } from "@mantine/core";
 import { useState } from "react";
 
 import { errorAt } from "../../api/problem";
@@ -21,7 +21,7 @@ export function NewPattern({ zone, onMade }: { zone: string; onMade: (id: number
   const groups = found ?? [];
   const isAgent = language === "agent"; // it runs until it is suspended
   return (
-    <>
+    <Stack gap="xl">
       <Form
         fields={["client", "group", "name", "text", "once"]}
         error={create.error}
@@ -62,6 +62,6 @@ export function NewPattern({ zone, onMade }: { zone: string; onMade: (id: number
         )}
       </Form>
       <PatternBench zone={zone} language={language} text={text} once={once && !isAgent} />
-    </>
+    </Stack>
   );
 }
