@@ -101,10 +101,9 @@ def test_deleted_patterns_and_groups_are_purged(
     # a forwarder has not passed the end of the other one
     assert world.sql("SELECT id FROM patterns ORDER BY id") == [(deleted,), (live,)]
     start()
-    eventually(lambda: world.sql("SELECT 1 FROM pattern_states") != [], "a snapshot")
-    world.emit_all(stream, [typed("A")])
 
     def is_purged() -> bool:
+        world.emit_all(stream, [typed("A")])  # with which a snapshot is written
         purge.run(world.url, tmp_path)
         return world.sql("SELECT id FROM patterns") == [(live,)]
 
