@@ -66,9 +66,9 @@ $(VENV)/.stamp-requirements: requirements.txt $(VENV)/.stamp-node
 NEVER := /(tests|pip|setuptools|gis|locale/[^/]+|ttLib|otlLib|varLib)/
 BYTECODE := { $(BIN)/python -m compileall -qq -j 0 -x '$(NEVER)' $(VENV)/lib/python3.11/site-packages || true; }
 
-KERNEL := setup.py $(wildcard registrations/match_index/engines/*.cpp registrations/match_index/engines/*.h)
+COMPILED := setup.py eventhub/event/transcoder.cpp $(wildcard registrations/match_index/engines/*.cpp registrations/match_index/engines/*.h)
 
-$(VENV)/.stamp-package: pyproject.toml clients/python/pyproject.toml $(KERNEL) $(VENV)/.stamp-requirements
+$(VENV)/.stamp-package: pyproject.toml clients/python/pyproject.toml $(COMPILED) $(VENV)/.stamp-requirements
 	@echo "Installing EventHub, with its compiled engine if there is a compiler (about half a minute)"
 	@$(BYTECODE) & $(PIP) --quiet install --no-deps --no-build-isolation -e . -e clients/python && wait
 	@$(BIN)/python -m registrations.match_index.engines.available
