@@ -40,6 +40,7 @@ _django: Any = EncodedTypePaths(get_asgi_application())
 
 from delivery.listening.catchup import CatchUpScheduler  # noqa: E402
 from delivery.listening.consumer import WebSocketRoute  # noqa: E402
+from delivery.listening.fan_out import FanOuts  # noqa: E402
 from delivery.listening.listener_recorder import recording_listeners  # noqa: E402 - needs Django set up
 from delivery.listening.pump import SocketServices  # noqa: E402
 from delivery.listening.reader_monitor import ReaderMonitor  # noqa: E402
@@ -106,6 +107,7 @@ class AsgiApplication:
             recorder,
             CatchUpScheduler(),
             VersionLoader(hub.log),
+            FanOuts(hub.authorizer, clock, hub.types),
         )
         archive = archive_of(hub.env.archive_url)
         delivery = await self._closing.enter_async_context(

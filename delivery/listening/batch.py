@@ -3,13 +3,17 @@ snapshots. Plain module.
 """
 
 from dataclasses import dataclass
+from time import monotonic
+from typing import NamedTuple
 
 from delivery.listening.frames import EventHeader, FrameFormat, T
-from delivery.listening.protocol import ListenerState
+from delivery.listening.protocol import NOTHING_MATCHED, ListenerState
+from delivery.listening.registration_matcher import ListenerMatcher
 from delivery.listening.restricted import is_restricted
 from eventhub.base import limits
 from eventhub.eventlog.keyed_state import KeyState
 from eventhub.eventlog.stored import StoredEvent
+from eventhub.types.registry import ZoneTypes
 
 
 @dataclass(slots=True)
@@ -21,6 +25,47 @@ class BatchLimits:
 
 
 DEFAULT_LIMITS = BatchLimits()
+
+
+class Matching(NamedTuple):
+    """A listener's state, the matcher of the registrations that it names, and the types of its
+    zone if one has several versions.
+    """
+
+    state: ListenerState
+    matcher: ListenerMatcher | None
+    types: ZoneTypes | None
+
+
+def frame_matching_events(
+    matching: Matching,
+    form: FrameFormat[T],
+    run: tuple[list[StoredEvent], int, int],
+    size: BatchLimits,
+    frames: list[T],
+) -> int:
+    """Append the frames of the matching events of a run, within the window and a time slice; return
+    the position in the page after the last event evaluated. At least one is evaluated, if the
+    window has room. `run`: events, their position in the page, the time.
+    """
+    until_s = monotonic() + limits.TIME_SLICE_S
+    events, at, now_us = run
+    state, matcher, types = matching
+    written = 0
+    for stored in events:
+        if state.full or len(frames) >= size.events_max or written > size.bytes_max:
+            break
+        at += 1
+        if state.filter.matches(stored, now_us):
+            matched = NOTHING_MATCHED if matcher is None else matcher.matching(stored)
+            if matcher is None or matched.ids:
+                latest = types.newest_for(stored.event) if types else ""
+                shaped = stored if matcher is None else matcher.shaped(stored, matched.ids)
+                frames.append(state.event(shaped, form, matched, latest))
+                written += len(stored.payload)
+        if monotonic() > until_s:
+            break
+    return at
 
 
 def frame_plain_events(

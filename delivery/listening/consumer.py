@@ -64,7 +64,8 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.accept(subprotocol)
         extensions = self.scope.get("extensions", {})
         self._send_frames = extensions.get("eventhub.send_frames", self._send_each)
-        writer = SocketWriter(frames_for(subprotocol), self._send_frames)
+        direct = extensions.get("eventhub.direct")
+        writer = SocketWriter(frames_for(subprotocol), self._send_frames, direct)
         credential, principal, reservation = self.scope["eventhub"]
         self._pump = SocketPump(self._services, writer, credential, principal)
         self._monitor.add(self._pump, self)

@@ -10,22 +10,16 @@ Concurrency contract: one event loop, one user at a time; only a read ahead is a
 
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
-from time import monotonic
 from typing import Any, Self
 
 from delivery.listening import batch
 from delivery.listening.audit_trail import AuditTrail, new_listener
 from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits
 from delivery.listening.catchup import PageMemory, PageReader, TimeSlices, page_bytes
+from delivery.listening.fan_out import HeadReader, Place
 from delivery.listening.filtering import compile_filter
 from delivery.listening.frames import FrameFormat, T
-from delivery.listening.protocol import (
-    NOTHING_MATCHED,
-    ListenerFilter,
-    ListenerState,
-    refusal,
-    resume_cursor,
-)
+from delivery.listening.protocol import ListenerFilter, ListenerState, refusal, resume_cursor
 from delivery.listening.registration_matcher import (
     ListenerMatcher,
     RegistrationMatcher,
@@ -81,6 +75,7 @@ class StreamListener:
         self._predicate = ""  # its filter in predicate form
         self._trail = AuditTrail()
         self._waker: Waker | None = None
+        self._place: Place | None = None  # in the fan-out of its stream
         self._owner = HUB_WORK  # the client that it works for
         self._slices: TimeSlices
 
@@ -178,10 +173,30 @@ class StreamListener:
         """Whether a batch may take long, though it has few frames."""
         return self._matcher is not None or self.state.filter.cost > 0
 
-    def watch(self, waker: Waker) -> None:
-        """Have the waker set when the stream has new events."""
+    def _takes_turns(self, to: HeadReader) -> bool:
+        """Return whether it evaluates each event by itself: it would delay the fan-out."""
+        costly = self.state.filter.cost > limits.FAN_OUT_FILTER_COST_MAX
+        return costly or to.every_event or self._matcher is not None
+
+    def watch(self, waker: Waker, to: HeadReader | None = None) -> None:
+        """Have the waker set when the stream has new events. `to`: what gets them from the fan-out
+        instead, while the listener is at the head; None for a listener of a session.
+        """
+        self.unwatch()
         self._waker = waker
-        self._follower.ring.wakers.add(waker)
+        if to is not None:
+            self._place = Place(self, to, waker)
+            self._services.fan_outs.add(self._follower.ring, self.info.zone_id, self._place)
+
+    @property
+    def at_head(self) -> bool:
+        """Whether the fan-out sends it the next event."""
+        return self._place is not None and self._place.at_head
+
+    def pass_to(self, cursor: Cursor, delivered_events: int) -> None:
+        """Continue after a cursor: the fan-out has sent the matching events up to it."""
+        self.cursor = self._follower.cursor = cursor
+        self._trail.advance(cursor, delivered_events)
 
     async def authenticate(self, principal: Principal) -> None:
         """Apply the current rights of the principal. Raises Forbidden, StreamDeleted."""
@@ -191,8 +206,9 @@ class StreamListener:
 
     def unwatch(self) -> None:
         """Remove the waker."""
-        if self._waker is not None:
-            self._follower.ring.wakers.discard(self._waker)
+        if self._place is not None:
+            self._services.fan_outs.remove(self._place)
+            self._place = None
 
     def may_continue(self) -> bool:
         """Return whether `next_frames` may have left something to send at once."""
@@ -224,6 +240,8 @@ class StreamListener:
         Raises DatabaseUnavailable, LogHole, SegmentMismatch, UnknownRegistration, and Gone when the
         reader has to decide.
         """
+        if self._place is not None:
+            self._place.at_head = False
         if self._notices or self._at < len(self._page):
             return True
         try:
@@ -241,6 +259,8 @@ class StreamListener:
         if page is None:
             page = await pages.take(follower)
         if not page:
+            if self._place is not None and not self._takes_turns(self._place.to):
+                self._place.at_head = follower.live
             return False
         if self._matcher is not None:
             await self._matcher.catch_up(self.cursor.sequence)
@@ -295,52 +315,25 @@ class StreamListener:
         notices = len(frames)
         now_us = self._services.clock.now_us()
         if self._keys:
-            run = self._keys, self._at, now_us
-            self._at = batch.frame_snapshot(self.state, form, run, size, frames)
+            snapshot = self._keys, self._at, now_us
+            self._at = batch.frame_snapshot(self.state, form, snapshot, size, frames)
             if self._at == len(self._keys):
                 self._drop_page()
             return frames
         types = self._services.types.evolved(self.info.zone_id)
         state, page, at = self.state, self._page, self._at
         end = min(len(page), at + state.filter.events_per_slice)
+        run = page[at:end], at, now_us
         if state.filter.plain and state.window is None and not (self._matcher or types):
-            at = batch.frame_plain_events(state, form, (page[at:end], at, now_us), size, frames)
+            at = batch.frame_plain_events(state, form, run, size, frames)
         else:
-            at = self._add_matching(form, (end, now_us), size, frames)
+            matching = batch.Matching(state, self._matcher, types)
+            at = batch.frame_matching_events(matching, form, run, size, frames)
         if at > self._at:
             self.cursor = page[at - 1].cursor
             self._trail.advance(self.cursor, len(frames) - notices)
         self._advance_page(at)
         return frames
-
-    def _add_matching(
-        self, form: FrameFormat[T], bounds: tuple[int, int], size: BatchLimits, frames: list[T]
-    ) -> int:
-        """Append frames of matching events of the page, up to an end (`bounds`: end, now), and
-        return the position after the last event evaluated. At least one event is evaluated, and no
-        other if it exceeds the time slice.
-        """
-        until_s = monotonic() + limits.TIME_SLICE_S
-        end, now_us = bounds
-        state, matcher, page = self.state, self._matcher, self._page
-        types = self._services.types.evolved(self.info.zone_id)
-        written, at = 0, self._at
-        while at < end and len(frames) < size.events_max and written <= size.bytes_max:
-            if state.full:
-                break
-            stored = page[at]
-            at += 1
-            if monotonic() > until_s:
-                end = at
-            if not state.filter.matches(stored, now_us):
-                continue
-            matched = NOTHING_MATCHED if matcher is None else matcher.matching(stored)
-            if matcher is None or matched.ids:
-                latest = types.newest_for(stored.event) if types else ""
-                shaped = stored if matcher is None else matcher.shaped(stored, matched.ids)
-                frames.append(state.event(shaped, form, matched, latest))
-                written += len(stored.payload)
-        return at
 
     def _advance_page(self, at: int) -> None:
         """Advance in the page; read ahead from its middle, and drop it at its end."""
@@ -364,7 +357,7 @@ class StreamListener:
             self._follower = await following.enter_async_context(follower)
         self._following = following
         if self._waker is not None:
-            self.watch(self._waker)
+            self.watch(self._waker, None if self._place is None else self._place.to)
         await old.aclose()
         self.cursor = self._follower.position.cursor
         self.mark_started()

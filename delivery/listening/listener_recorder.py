@@ -29,6 +29,7 @@ log = get_logger(__name__)
 
 _REQUEST_TRANSPORTS = ("poll", "lines")  # whose consecutive requests extend one row
 _RequestKey = tuple[int, int, str, str]  # client, stream, transport and digest of such requests
+_TICKS_PER_ROW = limits.LISTENER_ROW_S_MAX / limits.LISTENERS_WRITE_INTERVAL_S
 _TICKS_PER_HOUR = int(3_600 / limits.LISTENERS_WRITE_INTERVAL_S)
 _TICKS_PER_PROGRESS = int(limits.LISTENERS_PROGRESS_INTERVAL_S / limits.LISTENERS_WRITE_INTERVAL_S)
 
@@ -66,10 +67,7 @@ class ListenerEntry:
         self.cursor = cursor
         self.delivered_events += delivered_events
         self._recorder.changed.add(self)
-        if (
-            self._recorder.ticks - self.since
-            < limits.LISTENER_ROW_S_MAX / limits.LISTENERS_WRITE_INTERVAL_S
-        ):
+        if self._recorder.ticks - self.since < _TICKS_PER_ROW:
             return self
         return self.restart("continued", "continued", cursor)
 

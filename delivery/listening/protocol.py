@@ -64,6 +64,11 @@ class ListenerFilter(NamedTuple):
         most = limits.LISTEN_TESTS_PER_SLICE_MAX // max(self.cost, 1)
         return max(1, min(limits.LISTEN_EVENTS_PER_SLICE_MAX, most))
 
+    @property
+    def audience(self) -> tuple[str | None, frozenset[str], str]:
+        """What decides whether an event that is restricted may be seen."""
+        return self.client, self.groups, self.session
+
     def for_principal(self, principal: Principal) -> "ListenerFilter":
         """Return the filter with the current rights of a principal."""
         client = None if principal.is_operator else principal.client
@@ -71,15 +76,23 @@ class ListenerFilter(NamedTuple):
 
     def matches(self, stored: StoredEvent, now_us: int) -> bool:
         """Return whether the event is to be delivered; count an expired one and skip it."""
+        return self.selects(stored) and self.admits(stored, now_us)
+
+    def selects(self, stored: StoredEvent) -> bool:
+        """Return whether the event matches, before its audience is considered."""
         if not stored.mask & self.mask:
             return False
+        if self.zone is not None and not is_visible_in_zone(stored.event, self.zone):
+            return False
+        if self.pairs is not None and not self.pairs.matches(stored.event):
+            return False
+        return self.tree is None or holds(self.tree, stored.event, self.hierarchy)
+
+    def admits(self, stored: StoredEvent, now_us: int) -> bool:
+        """Return whether the client may see the event, and it has not expired; count one
+        that has.
+        """
         event = stored.event
-        if self.zone is not None and not is_visible_in_zone(event, self.zone):
-            return False
-        if self.pairs is not None and not self.pairs.matches(event):
-            return False
-        if self.tree is not None and not holds(self.tree, event, self.hierarchy):
-            return False
         if self.client is not None and not may_see(event, self.client, self.groups, self.session):
             return False
         if event.expires_at_us and event.expires_at_us <= now_us:
@@ -184,6 +197,16 @@ class ListenerState:
         """Free the window of all events up to a sequence."""
         while self._unacked and self._unacked[0] <= sequence:
             self._unacked.popleft()
+
+    def takes(self, count: int) -> bool:
+        """Return whether the window has room for so many events."""
+        return self.window is None or len(self._unacked) + count <= self.window
+
+    def report(self, events: Sequence[StoredEvent]) -> None:
+        """Note that the frames of events were sent."""
+        self.last_reported = events[-1].sequence
+        if self.window is not None:
+            self._unacked.extend([stored.sequence for stored in events])
 
     def position(self, cursor: Cursor) -> dict[str, Any] | None:
         """Return the cursor up to which no event matched; None if the reader knows it."""

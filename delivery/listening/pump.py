@@ -11,6 +11,7 @@ from contextlib import aclosing
 from typing import NamedTuple
 
 from delivery.listening import messages
+from delivery.listening.fan_out import DirectWriter
 from delivery.listening.frames import Frame, FrameFormat
 from delivery.listening.interest_watch import InterestWatches
 from delivery.listening.listener import StreamListener
@@ -34,10 +35,13 @@ SendFrames = Callable[[list[Frame]], Awaitable[None]]
 
 
 class SocketWriter(NamedTuple):
-    """The frames' format, and the function that sends them."""
+    """The frames' format, the function that sends them, and, if the server has one, the writer of
+    prepared frames.
+    """
 
     form: FrameFormat[Frame]
     send: SendFrames
+    direct: DirectWriter | None = None
 
 
 class SocketServices(NamedTuple):
@@ -65,6 +69,7 @@ class SocketPump(RoundReader):
         super().__init__(listening, writer.form, credential, principal)
         self._emits = services.emits
         self._send_frames = writer.send
+        self.writer = writer.direct
         self.socket = SocketListeners()
         self._sessions = SocketSessions(listening, services.sessions, self)
         self._watches = InterestWatches(listening.authorizer, listening.closures, self.send_message)
@@ -137,8 +142,10 @@ class SocketPump(RoundReader):
         elif message.listener is not None and message.sequence is not None:
             state = self.socket.find(message.listener)
             state.acknowledge(message.sequence)
-            self._ready[self._listeners[state.subject]] = None  # its window may have been full
-            self.waker.set()
+            listener = self._listeners[state.subject]
+            if not listener.at_head:
+                self._ready[listener] = None  # its window may have been full
+                self.waker.set()
 
     async def _start(self, message: messages.ListenMessage) -> None:
         self.socket.require_new(message.listener)

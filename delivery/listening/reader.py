@@ -56,6 +56,15 @@ class Reader(ABC):
         """Return whether the reader's rights are known without a check."""
         return not (self.changed() or self.expired()) and self._authorizer.fresh()
 
+    def may_get(self, now_us: int) -> bool:
+        """Return whether an event may be sent at once, if authorisation is confirmed: no other
+        frame waits, and the rights need no check.
+        """
+        if self.sending or self.waiting or self._changes != self._authorizer.changes:
+            return False
+        expires_at_us = self.principal.expires_at_us
+        return expires_at_us is None or expires_at_us > now_us
+
     async def confirmed(self) -> bool:
         """Return whether the reader's rights are confirmed; set `waiting` if not. The monitor wakes
         the reader to check again.

@@ -9,6 +9,7 @@ import asyncio
 from abc import abstractmethod
 from typing import Any
 
+from delivery.listening.fan_out import DirectWriter, HeadReader
 from delivery.listening.frames import Frame, FrameFormat, FrameSubject
 from delivery.listening.listener import StreamListener
 from delivery.listening.protocol import refusal
@@ -26,6 +27,7 @@ class RoundReader(Reader):
     """The listeners of one connection, those of its sessions included."""
 
     transport = "websocket"
+    writer: DirectWriter | None = None  # if frames can be written without a task
     _sessions: SocketSessions
 
     def __init__(
@@ -63,9 +65,12 @@ class RoundReader(Reader):
     def add(self, listener: StreamListener, waker: Waker | None = None) -> None:
         """Serve a listener from now on. `waker`: that of its session, which serves it."""
         self._listeners[listener.state.subject] = listener
-        own = waker or ReadyWaker(self._ready, listener, self.waker)
-        listener.watch(own)
-        own.set()
+        if waker is None:
+            waker = ReadyWaker(self._ready, listener, self.waker)
+            listener.watch(waker, HeadReader(self, self.form, self.writer))
+        else:
+            listener.watch(waker)
+        waker.set()
 
     async def end(self, listener: StreamListener, reason: str) -> None:
         """End a listener, and serve it no more."""

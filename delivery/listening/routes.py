@@ -171,6 +171,7 @@ async def _lines(served: ServedRequest, form: FrameFormat[bytes]) -> AsyncGenera
     timeout. The last line has the cursor, or the error that ended the response.
     """
     reader, listener, limit = served.reader, served.listener, served.request.limit
+    reader.every_event = True  # which may be the last one of the response
     size = BatchLimits(limits.STREAM_WRITE_EVENTS_MAX, limits.STREAM_WRITE_BYTES_MAX)
     reader.last_message = form.message({"op": "resume", "reason": "slow_reader"})
     count = 0
@@ -206,6 +207,7 @@ async def _events(served: ServedRequest) -> AsyncGenerator[bytes, None]:
     has an id, so that an EventSource resumes from there even if it is cut off at once.
     """
     form, reader, listener = SseFrames(), served.reader, served.listener
+    reader.writer = served.peer
     reader.waits_for_database = True
     reader.last_message = form.message({"op": "resume", "reason": "slow_reader"})
     head = [*listener.notices(form), form.message(listener.mark_started())]

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from delivery.listening.catchup import CatchUpScheduler
+from delivery.listening.fan_out import FanOuts
 from delivery.listening.listener_recorder import ListenerRecorder
 from delivery.listening.version_loader import VersionLoader
 from eventhub.access.authorizer import Authorizer
@@ -25,3 +26,4 @@ class ListenerServices(NamedTuple):
     recorder: ListenerRecorder
     catch_up: CatchUpScheduler
     versions: VersionLoader
+    fan_outs: FanOuts

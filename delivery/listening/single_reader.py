@@ -6,6 +6,7 @@ polls, history, and the hub inside a process. Websockets have several listeners,
 from collections.abc import AsyncGenerator
 
 from delivery.listening.batch import BatchLimits
+from delivery.listening.fan_out import DirectWriter, HeadReader
 from delivery.listening.frames import Frame, FrameFormat, T
 from delivery.listening.listener import StreamListener
 from delivery.listening.reader import Reader
@@ -20,6 +21,8 @@ class SingleReader(Reader):
     """
 
     idle = False
+    writer: DirectWriter | None = None  # if frames can be written without a task
+    every_event = False  # as in HeadReader
     waits_for_database = False
     last_message: Frame = b""
 
@@ -37,7 +40,7 @@ async def batches(
     (`aclosing`).
     """
     wakers = reader.wakers
-    listener.watch(reader.waker)
+    listener.watch(reader.waker, HeadReader(reader, form, reader.writer, reader.every_event))
     wakers.add(reader.waker)
     try:
         while True:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from time import monotonic
 
 from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits
+from delivery.listening.fan_out import HeadReader
 from delivery.listening.frames import FrameFormat, T
 from delivery.listening.listener import StreamListener
 from delivery.listening.protocol import (
@@ -92,7 +93,7 @@ class SessionReader(StreamListener):
             queue, name = self.session.queue, self.info.name
             queue.acknowledge_elsewhere(name, position.cursor, position.acknowledged)
 
-    def watch(self, waker: Waker) -> None:
+    def watch(self, waker: Waker, to: HeadReader | None = None) -> None:
         """Have the waker set when the stream has new events that the session may match."""
         self._waker = self._matcher.route.waker = waker
 

@@ -87,6 +87,7 @@ PRODUCER_WINDOW = 4_096  # recent numbers stored per producer; at least four tim
 # incarnations stored at a time; the least recently used expire first
 PRODUCERS_PER_CLIENT_STREAM_MAX = 1_000
 PRODUCER_EXPIRY_S = 7 * 24 * 3600  # a superseded incarnation unused for this long is forgotten
+STORED_INTERVAL_S = 3.0  # between two NOTIFY of streams that no process follows
 NOTIFY_INTERVAL_S = 0.002  # between two NOTIFY of one stream, at least
 
 LOG_REPEAT_S = 10.0  # between two log lines of a failure that repeats
@@ -209,7 +210,8 @@ TRANSIENT_EVENTS_MAX = 100_000  # all of it stays in the memory of Redis
 TRANSIENT_BYTES_DEFAULT = 8 * 1024 * 1024  # 1,000 events of 8 KiB
 TRANSIENT_BYTES_MAX = 256 * 1024 * 1024  # a few such streams fit into a small machine
 TRANSIENT_TIMEOUT_S_MAX = 3  # one call of Redis
-TRANSIENT_PIPELINE_MAX = 64  # requests in one round trip; each is a script of some 50 µs
+TRANSIENT_SCRIPT_EVENTS_MAX = 1_000  # of several requests in one script: Redis serves no one else
+TRANSIENT_PIPELINE_MAX = 64  # requests in one round trip; a script of some 50 µs, or a part of one
 TRANSIENT_WAITING_MAX = 10_000  # requests in one process; beyond it emit answers 503 `overloaded`
 # duplicates are detected this long after a producer's last event, and as long as it is stored
 TRANSIENT_PRODUCER_S = 24 * 3600
@@ -240,6 +242,11 @@ ABANDON_S = 2.0  # from a last frame to a slow consumer until its connection is 
 PING_INTERVAL_S = 15.0
 SOCKET_WRITE_BYTES_MAX = 64 * 1024  # frames to one socket in one write
 FRAMES_PER_SLICE_MAX = 64  # frames to one socket before other work runs
+# new events to the listeners at the head of a stream, in one pass
+FAN_OUT_SLICE_S = 0.002  # before other work runs: some 500 listeners
+FAN_OUT_STEP = 16  # listeners between two looks at the clock
+FAN_OUT_FRAMES_KEPT_MAX = 16  # of a batch, for listeners whose frames differ; 64 KiB or an event
+FAN_OUT_FILTER_COST_MAX = 32  # of a filter, about 64 us; costlier ones are evaluated in own turns
 UNSENT_TCP_TIMEOUT_MS = 30_000  # without progress, after which the kernel drops a connection
 # for listeners that start or catch up: at a time in one process, in fair order between clients
 CATCH_UP_SLICES = 2  # time slices of the event loop before everything else runs: about 1 ms
@@ -916,6 +923,10 @@ BACKTEST_SAMPLE_CHARS_MAX = 2_000  # an event's attributes as JSON; longer ones 
 BACKTEST_BUCKETS_MAX = 300  # intervals of the plot over time
 BACKTEST_CSV_ROWS_MAX = 100_000  # what a spreadsheet opens; Parquet has all
 BACKTEST_SKIPPED_LISTED_MAX = 200  # segments listed in the result; Parquet has all
+BACKTEST_PATTERN_S_MAX = 6 * 3_600.0  # for which one task feeds a pattern: half of JOB_S_MAX
+BACKTEST_OUTPUT_CHARS_MAX = 20_000  # an output as JSON; of a longer one its bindings are omitted
+BACKTEST_OUTPUTS_BYTES_MAX = 4 * 1024 * 1024  # of the outputs that a result lists
+BACKTEST_WAITING_BYTES_MAX = 512 * 1024  # of the partial matches of one task, and of a result
 BACKTEST_TASKS_MAX = 2_000  # a segment each up to here; a task costs Spark some 10 ms
 
 # --- inputs of jobs ---

@@ -212,11 +212,15 @@ class ZoneHierarchy:
         """Return the event's type, then its supertypes."""
         return self._types.hierarchy(event)
 
+    def knows(self, events: Sequence[Event]) -> bool:
+        """Return whether `learn` would load nothing for these events."""
+        return self._zone_id is None or all(map(self._types.knows, events))
+
     async def learn(self, events: Sequence[Event], *, through: int | None = None) -> None:
         """Load the definitions of the events' types; without I/O unless one has a new version.
         `through` as in `TypeRegistry.zone_of_events`. Raises DatabaseUnavailable.
         """
-        if self._zone_id is not None and not all(map(self._types.knows, events)):
+        if self._zone_id is not None and not self.knows(events):
             self._types = await self._registry.zone_of_events(
                 self._zone_id, events, through=through
             )

@@ -9,13 +9,15 @@ ASGI has no way to close a socket whose buffer is full: the close would wait for
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.exceptions import InvalidState
+from websockets.extensions.permessage_deflate import PerMessageDeflate
+from websockets.frames import Frame as LibraryFrame
+from websockets.frames import Opcode
 from websockets.http11 import Response
 from websockets.protocol import OPEN
 
@@ -24,11 +26,12 @@ from eventhub.base.errors import BadRequest, EventHubError, Unavailable
 
 # takes a message before it is queued, with the number of those that were queued; False: not taken
 TakeMessage = Callable[[bytes, int], bool]
+PreparedFrames = bytes | list[LibraryFrame]  # those to be compressed for each connection
 
 
 class HubWebSocketProtocol(WebSocketsSansIOProtocol):
-    """Adds `eventhub.abandon`, `eventhub.send_frames`, `eventhub.take_messages` and
-    `eventhub.unsent_bytes` to the scope's extensions.
+    """Adds `eventhub.abandon`, `eventhub.direct` (itself), `eventhub.send_frames`,
+    `eventhub.take_messages` and `eventhub.unsent_bytes` to the scope's extensions.
     """
 
     CLOSE_RESUME = 4408
@@ -39,6 +42,8 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         super().__init__(*parts, **more)
         self._take_message: TakeMessage | None = None
         self._queued = 0  # messages
+        self.variant = ""
+        self._deflate: PerMessageDeflate | None = None
         self._plain_refusal = self.conn.reject
         self.conn.reject = self._refusal  # type: ignore[method-assign]
 
@@ -107,7 +112,13 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
 
     async def run_asgi(self) -> None:
         extensions: dict[str, Any] = self.scope["extensions"]
+        if self.conn.extensions:
+            [deflate] = self.conn.extensions
+            assert isinstance(deflate, PerMessageDeflate)  # noqa: S101 - the only one that is offered
+            self._deflate = deflate
+        self.variant = "plain" if self._deflate is None else "deflate"
         extensions["eventhub.abandon"] = self.abandon
+        extensions["eventhub.direct"] = self
         extensions["eventhub.send_frames"] = self.send_frames
         extensions["eventhub.take_messages"] = self._offer_messages
         extensions["eventhub.unsent_bytes"] = self.transport.get_write_buffer_size
@@ -128,18 +139,45 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
             raise ClientDisconnected
         if self.close_sent:
             return
-        if not self.conn.extensions and self.conn.state is OPEN:
-            self.transport.write(b"".join([*self.conn.data_to_send(), *uncompressed(frames)]))
-            return
-        try:
-            for frame in frames:
-                if isinstance(frame, str):
-                    self.conn.send_text(frame.encode())
-                else:
-                    self.conn.send_binary(frame)
-        except InvalidState:
-            raise ClientDisconnected from None
-        self.transport.write(b"".join(self.conn.data_to_send()))
+        if self.conn.state is not OPEN:
+            raise ClientDisconnected
+        data = self._data(self.prepare(frames))
+        self.transport.write(b"".join([*self.conn.data_to_send(), data]))
+
+    def prepare(self, frames: Sequence[str | bytes]) -> PreparedFrames:
+        """Return messages in the form that `write_prepared` takes, of any connection with the same
+        `variant`.
+        """
+        if self._deflate is None:
+            return b"".join(uncompressed(frames))
+        return [
+            LibraryFrame(Opcode.TEXT, frame.encode())
+            if isinstance(frame, str)
+            else LibraryFrame(Opcode.BINARY, frame)
+            for frame in frames
+        ]
+
+    def write_prepared(self, prepared: PreparedFrames) -> bool:
+        """Write prepared messages at once; return False if the client takes none now."""
+        if self.close_sent or self.disconnected or not self.writable.is_set():
+            return False
+        if self.transport.is_closing():
+            return False
+        self.transport.write(prepared if type(prepared) is bytes else self._data(prepared))
+        return True
+
+    def _data(self, prepared: PreparedFrames) -> bytes:
+        """Return the bytes of messages; those to be compressed refer to messages before them, so
+        each connection has its own.
+        """
+        if isinstance(prepared, bytes):
+            return prepared
+        assert self._deflate is not None  # noqa: S101
+        parts: list[bytes | bytearray | memoryview] = []
+        for frame in prepared:
+            data = self._deflate.encode(frame).data
+            parts += (_head(0xC0 | frame.opcode, len(data)), data)
+        return b"".join(parts)
 
     def abandon(self, frame: str | bytes) -> None:
         """Queue a last frame and a close after the unsent bytes, and drop the connection soon after
@@ -175,17 +213,20 @@ def restart_reason(sockets: int) -> str:
     return f"retry_after={random.uniform(0, spread_s):.2f}"  # noqa: S311
 
 
-def uncompressed(frames: list[str | bytes]) -> Iterator[bytes]:
+def uncompressed(frames: Iterable[str | bytes]) -> Iterator[bytes]:
     """Yield the frames with their headers in the format of RFC 6455, 5.2: the library creates an
     object for each frame, which costs more than the rest of its work.
     """
     for frame in frames:
         first, payload = (0x81, frame.encode()) if isinstance(frame, str) else (0x82, frame)
-        size = len(payload)
-        if size < 126:
-            yield bytes((first, size))
-        elif size < 0x10000:
-            yield bytes((first, 126, size >> 8, size & 0xFF))
-        else:
-            yield bytes((first, 127)) + size.to_bytes(8)
+        yield _head(first, len(payload))
         yield payload
+
+
+def _head(first: int, size: int) -> bytes:
+    """Return the header of a frame with so many bytes."""
+    if size < 126:
+        return bytes((first, size))
+    if size < 0x10000:
+        return bytes((first, 126, size >> 8, size & 0xFF))
+    return bytes((first, 127)) + size.to_bytes(8)

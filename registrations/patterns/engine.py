@@ -8,6 +8,7 @@ first only while it has taken others, of the same key if it has any (subscribers
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
@@ -29,6 +30,16 @@ from registrations.patterns.subscribers import Subscribers
 from registrations.patterns.waiting import waiting_of
 
 _GROUP_BYTES_GOAL = 0.9  # of the limit, once it is exceeded
+
+
+class PatternLoad(NamedTuple):
+    """What a pattern holds: partitions, and their estimated memory in bytes; and what it has
+    discarded since it was added, by reason.
+    """
+
+    keys: int
+    bytes: int
+    dropped: dict[str, int]
 
 
 def sees_all(position: EventPosition, event: Event) -> bool:
@@ -125,6 +136,16 @@ class ReadyEngine:
             self._shed(moment, discarded)
             yield discarded
 
+    def pass_time(self, time_us: int) -> None:
+        """Take the time of an event that concerns no pattern, and forget what has left windows."""
+        self._clock_us = max(self._clock_us, time_us)
+        for running in self._running.values():
+            before, waited = running.bytes, bool(running.partitions)
+            running.expire(self._clock_us)
+            self._bytes += running.bytes - before
+            if waited and not running.partitions:
+                self._follow(running)
+
     def _give(
         self, running: RunningPattern, moment: Moment, mask: int, outputs: list[Output]
     ) -> None:
@@ -199,12 +220,7 @@ class ReadyEngine:
         """Return the state of all partial matches, counters and reports, with the version of its
         format.
         """
-        for running in self._running.values():
-            before, waited = running.bytes, bool(running.partitions)
-            running.expire(self._clock_us)
-            self._bytes += running.bytes - before
-            if waited and not running.partitions:
-                self._follow(running)
+        self.pass_time(self._clock_us)
         found = (running.saved() for running in self._running.values())
         saved = [one for one in found if one is not None]
         return encoded(SavedGroup(self._order, self._clock_us, saved))
@@ -242,6 +258,11 @@ class ReadyEngine:
     def keys(self, pattern: int) -> Iterator[Scalar]:
         """Yield the keys of a pattern's partitions, those with the oldest events first."""
         return (one.key for one in self._running[pattern].partitions.values())
+
+    def load(self, pattern: int) -> PatternLoad:
+        """Return what a pattern holds and has discarded."""
+        running = self._running[pattern]
+        return PatternLoad(len(running.partitions), running.bytes, running.dropped())
 
     def counter_values(self, pattern: int) -> dict[str, int | float]:
         """Return the counters of a pattern by name."""

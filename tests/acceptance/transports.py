@@ -16,6 +16,7 @@ import pytest
 from eventhub_client.types import At, Cursor, HubProblem
 
 from delivery.listening.catchup import CatchUpScheduler
+from delivery.listening.fan_out import FanOuts
 from delivery.listening.in_process import LocalHub
 from delivery.listening.listener_recorder import recording_listeners
 from delivery.listening.services import ListenerServices
@@ -237,16 +238,18 @@ async def in_process(spec: ListenerSpec) -> AsyncIterator[ReceivedEvent]:
         try:
             await until(authorizer.fresh)
             closures = Closures(log, feed)
+            clock, types = SystemClock(), TypeRegistry(log)
             services = ListenerServices(
                 log,
                 authorizer,
                 feed,
-                SystemClock(),
-                TypeRegistry(log),
+                clock,
+                types,
                 closures,
                 record,
                 CatchUpScheduler(),
                 VersionLoader(log),
+                FanOuts(authorizer, clock, types),
             )
             local = LocalHub(services, spec.key)
             async with aclosing(local.listen(spec.stream, start=start, **interest)) as events:  # type: ignore[type-var]

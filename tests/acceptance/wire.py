@@ -143,6 +143,13 @@ class Emitter:
         return [n for run in answer["ranges"] for n in range(run["first"], run["last"] + 1)]
 
 
+def sockets(hub: LiveHub) -> int:
+    """Return the number of readers of the hub, over websockets and HTTP."""
+    text = hub.call("GET", "/metrics").body.decode()
+    found = [line.split()[-1] for line in text.splitlines() if line.startswith("eventhub_sockets")]
+    return int(sum(float(value) for value in found))
+
+
 async def until(condition: Callable[[], bool], timeout_s: float = HEAR_TIMEOUT_S) -> None:
     """Wait until a condition that sends no notification holds."""
     async with asyncio.timeout(timeout_s):

@@ -58,6 +58,16 @@ def cases(world: World, pace: Pace) -> list[Case]:
             product=_flood(world, pace, pace.many_sockets, per_body=20, ahead=200),
         ),
         Case(
+            name="fanout_100_single",
+            unit="frames/s",
+            product=_flood(world, pace, 100, per_body=1, ahead=8),
+        ),
+        Case(
+            name="fanout_1000_single",
+            unit="frames/s",
+            product=_flood(world, pace, pace.many_sockets, per_body=1, ahead=8),
+        ),
+        Case(
             name="latency_1000",
             unit="ms",
             product=_latency(world, _fewer(pace, 20), pace.many_sockets),
@@ -119,7 +129,8 @@ def _baseline_job(target: Target, pace: Pace, *, sockets: int) -> SocketsJob:
 
 
 def _frames(world: World, job: SocketsJob) -> Reading:
-    figures = world.load(f"fan-out to {job.sockets} sockets", job)
+    server = world.server_of(job.target)
+    figures = world.load(f"fan-out to {job.sockets} sockets", job._replace(pid=server.pid))
     return Reading(figures.pop("per_s"), figures)
 
 

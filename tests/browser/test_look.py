@@ -47,6 +47,7 @@ PAGES = {
     "audit-trail?client=tester": "Audit trail",
     "operators": "Operators",
     "jobs/backtest?stream=orders": "Back-test",
+    "jobs/backtest?streams=orders&pattern={a: A}": "Back-test",
     "jobs/retention?stream=orders": "Retention",
 }
 ENDPOINT_TABS = ("overview", "statistics", "secrets", "authentication", "retries")

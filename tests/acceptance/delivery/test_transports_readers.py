@@ -13,18 +13,11 @@ import pytest
 
 from eventhub.base import limits
 from tests.acceptance.transports import LINES, SSE, ListenerSpec, events_of
-from tests.acceptance.wire import EVENT, numbered, until
+from tests.acceptance.wire import EVENT, numbered, sockets, until
 from tests.live import LiveHub, LiveZone
 
 HEAR_TIMEOUT_S = 30.0
 STALL_S = 40.0  # the hub's own bound, and time for a busy machine
-
-
-def sockets(hub: LiveHub) -> int:
-    """Return the number of readers of the hub, over websockets and HTTP."""
-    text = hub.call("GET", "/metrics").body.decode()
-    found = [line.split()[-1] for line in text.splitlines() if line.startswith("eventhub_sockets")]
-    return int(sum(float(value) for value in found))
 
 
 def connect(hub: LiveHub, key: str, query: str, accept: str) -> socket.socket:

@@ -25,12 +25,23 @@ class HttpJob(NamedTuple):
     after: str | None = None
 
 
+class NatsPublishJob(NamedTuple):
+    """Publish the same message repeatedly to a JetStream, one at a time on each connection."""
+
+    target: Target  # of the server; path and headers are empty
+    body: str
+    connections: int
+    seconds: float
+    warmup_s: float
+
+
 class SocketsJob(NamedTuple):
     """Listen on sockets, post to the target, and count event frames.
 
     `samples`: post one event at a time until so many were timed; 0: post for `seconds`, with at
     most `ahead` events that not all sockets have received yet. `library`: by an ordinary client
-    library, one socket, timed.
+    library, one socket, timed. `pid`: of the server, whose CPU time counts between the warm-up and
+    the end of the posts alone.
     """
 
     target: Target
@@ -45,6 +56,7 @@ class SocketsJob(NamedTuple):
     warmup_s: float
     samples: int = 0
     library: bool = False
+    pid: int = 0
 
 
 class TransportJob(NamedTuple):
@@ -67,11 +79,12 @@ class IdleJob(NamedTuple):
 
 
 class ReplayJob(NamedTuple):
-    """Read a stream from its first event on in protobuf, over one connection, and count."""
+    """Read a stream from its first event on over one connection, and count."""
 
     target: Target
     listen: str  # of the websocket; empty: over HTTP
     events: int
+    form: str = "protobuf"  # or json; over HTTP, that is a line for each event
 
 
 class CursorJob(NamedTuple):
@@ -226,6 +239,7 @@ class PullJob(NamedTuple):
 
 Job = (
     HttpJob
+    | NatsPublishJob
     | SocketsJob
     | TransportJob
     | IdleJob
@@ -241,7 +255,7 @@ Job = (
     | PullJob
 )
 _ALL: tuple[type[Job], ...] = (
-    *(HttpJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
+    *(HttpJob, NatsPublishJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
     *(ChurnJob, LatencyJob, HostileJob, NeighbourJob, CrowdJob, SessionsJob, AwayJob, PullJob),
 )
 KINDS: dict[str, type[Job]] = {kind.__name__: kind for kind in _ALL}

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+import psutil
+
 from tests.benchmarks.load.http import (
     HOST,
     Connection,
@@ -95,9 +97,12 @@ class Fanout:
         self._post_more()
         await asyncio.wait({self.failed}, timeout=job.warmup_s)
         frames, began_ns, cpu_s = self.frames, now_ns(), cpu_time_s()
+        used_s = _cpu_s(job.pid)
         await asyncio.wait({self.failed}, timeout=job.seconds)
         seconds = (now_ns() - began_ns) / 1e9
+        used_s = _cpu_s(job.pid) - used_s
         figures = {
+            "cpu_us": used_s / max(self.frames - frames, 1) * 1e6,
             "per_s": (self.frames - frames) / seconds,
             "load_cpu": (cpu_time_s() - cpu_s) / seconds,
         }
@@ -174,6 +179,12 @@ class Fanout:
     def _fail(self, error: BaseException) -> None:
         if not self.failed.done():
             self.failed.set_exception(error)
+
+
+def _cpu_s(pid: int) -> float:
+    """Return the CPU time of a process."""
+    used = psutil.Process(pid).cpu_times()
+    return float(used.user + used.system)
 
 
 async def _all_ready(sockets: Iterable[Socket]) -> None:

@@ -1,9 +1,11 @@
-import { Button, Group, List, Stack, Text, Title } from "@mantine/core";
+import { Anchor, Button, Group, List, Stack, Text, Title } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { Link } from "react-router";
 
 import { errorAt } from "../../api/problem";
+import { pathIn } from "../../api/zone";
 import { Facts } from "../../parts/Facts";
 import { Form } from "../../parts/Form";
 import { Json } from "../../parts/Json";
@@ -15,7 +17,7 @@ import { Removal } from "../../parts/Removal";
 import { whole } from "../../parts/text";
 import { PatternBench } from "./PatternBench";
 import { PatternEditor } from "./PatternEditor";
-import { onePattern, type Part, type Pattern, useChangePattern, useDeletePattern, waitingOf } from "./patterns";
+import { groupStreamsOf, onePattern, type Part, type Pattern, useChangePattern, useDeletePattern, waitingOf } from "./patterns";
 import { PatternState } from "./PatternState";
 import { WaitingPart } from "./WaitingPart";
 
@@ -76,8 +78,22 @@ function Loaded({ zone, pattern, etag, onReload, onDeleted }: LoadedProps) {
           />
         </Group>
       </May>
+      <BacktestLink zone={zone} pattern={pattern} text={text} />
       <PatternBench zone={zone} language={pattern.language} text={text} once={pattern.once} />
     </Stack>
+  );
+}
+
+/** Leads to the form of a back-test, with the text as it stands in the editor. */
+function BacktestLink({ zone, pattern, text }: { zone: string; pattern: Pattern; text: string }) {
+  const streams = useQuery(groupStreamsOf(zone, pattern)).data ?? [];
+  const search = new URLSearchParams({ language: pattern.language, pattern: text });
+  for (const stream of streams) search.append("streams", stream);
+  if (pattern.once) search.set("once", "true");
+  return (
+    <Anchor component={Link} to={`${pathIn(zone, "jobs/backtest")}?${search.toString()}`} size="sm">
+      Back-test this pattern
+    </Anchor>
   );
 }
 

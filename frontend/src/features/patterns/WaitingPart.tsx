@@ -26,7 +26,8 @@ export function WaitingPart({ part }: { part: Part }) {
   );
 }
 
-function positionText({ order, type, stream, sequence }: Position): string {
-  if (order === undefined) return type ?? "";
-  return stream === undefined ? `event ${order}` : `${stream} ${sequence ?? ""}`;
+/** The position of an event in words; of one that a pattern created, its type. */
+export function positionText({ order, type, stream, sequence }: Position): string {
+  if (sequence === undefined) return type ?? "";
+  return stream === undefined ? `event ${order ?? sequence}` : `${stream} ${sequence}`;
 }

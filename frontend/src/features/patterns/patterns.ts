@@ -26,10 +26,10 @@ export interface Part {
 }
 
 export interface Position {
-  order?: number; // none: an event that the pattern created
+  order?: number; // none: of a back-test
   type?: string;
   stream?: string; // none: an event that was typed
-  sequence?: number;
+  sequence?: number; // none: an event that the pattern created
 }
 
 export const LANGUAGES: readonly { value: Language; label: string }[] = [
@@ -95,6 +95,17 @@ export function onePatternGroup(zone: string, id: number) {
     queryKey: [GROUPS, zone, "one", id],
     queryFn: () => done(api.GET("/v1/pattern-groups/{pattern_group}", { params: ofGroup(zone, id) })),
     refetchInterval: REFRESH_MS,
+  });
+}
+
+/** Query the streams of the group of a pattern. */
+export function groupStreamsOf(zone: string, { client, group: name }: Pattern) {
+  return queryOptions({
+    queryKey: [GROUPS, zone, "streams", client, name],
+    queryFn: async () => {
+      const found = await done(api.GET("/v1/pattern-groups", { params: { query: { zone, client, name } } }));
+      return found.items.flatMap(({ streams }) => streams);
+    },
   });
 }
 

@@ -14,6 +14,7 @@ from eventhub_client.remote import HubClient
 from eventhub_client.types import Cursor, Delivered, HubProblem, Start
 
 from delivery.listening.catchup import CatchUpScheduler
+from delivery.listening.fan_out import FanOuts
 from delivery.listening.in_process import LocalHub
 from delivery.listening.listener_recorder import recording_listeners
 from delivery.listening.services import ListenerServices
@@ -41,16 +42,18 @@ async def in_process(hub: LiveHub, zone: LiveZone) -> AsyncIterator[AnyHub]:
             feed = Feed(log)
             closures = Closures(log, feed)
             async with recording_listeners(hub.database_url) as record:
+                clock, types = SystemClock(), TypeRegistry(log)
                 services = ListenerServices(
                     log,
                     authorizer,
                     feed,
-                    SystemClock(),
-                    TypeRegistry(log),
+                    clock,
+                    types,
                     closures,
                     record,
                     CatchUpScheduler(),
                     VersionLoader(log),
+                    FanOuts(authorizer, clock, types),
                 )
                 yield LocalHub(services, zone.admin)
         finally:

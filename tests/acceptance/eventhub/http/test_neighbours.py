@@ -6,21 +6,16 @@ import asyncio
 import http.client
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from delivery.listening.catchup import CatchUpScheduler
 from delivery.listening.frames import Frame, frames_for
-from delivery.listening.listener_recorder import recording_listeners
 from delivery.listening.pump import SocketPump, SocketServices, SocketWriter
 from delivery.listening.services import ListenerServices
 from delivery.listening.socket_emits import SocketEmits
-from delivery.listening.version_loader import VersionLoader
 from delivery.sessions.delivery import SessionDelivery
 from delivery.sessions.pull_source import PullServices
 from delivery.sessions.pull_sources import PullSources
@@ -40,8 +35,7 @@ from eventhub.http.emit import EmitServices
 from eventhub.http.messages import Message, Receive, Scope, Send
 from eventhub.http.routes import HTTP_ROUTES
 from eventhub.types.registry import TypeRegistry
-from registrations.feed import Feed
-from registrations.interest.live import Closures
+from tests.acceptance.one_process import services_of
 from tests.acceptance.wire import EVENT, until
 from tests.live import LiveHub, LiveZone
 
@@ -51,30 +45,6 @@ READERS = 40  # sockets that catch up at once
 HISTORY = 2_000
 BOMB = b"[" + b"[]," * 80_000 + b"[]]"
 NOBODY = {"username": "nobody", "password": "x"}
-
-
-@asynccontextmanager
-async def services_of(hub: LiveHub) -> AsyncIterator[ListenerServices]:
-    async with Log.open(database_url=hub.database_url) as log:
-        authorizer = Authorizer(log, secret="of this process", clock=SystemClock())
-        following = asyncio.create_task(authorizer.run())
-        try:
-            await until(authorizer.fresh)
-            feed = Feed(log)
-            async with recording_listeners(hub.database_url) as record:
-                parts = (
-                    log,
-                    authorizer,
-                    feed,
-                    SystemClock(),
-                    TypeRegistry(log),
-                    Closures(log, feed),
-                    record,
-                )
-                yield ListenerServices(*parts, CatchUpScheduler(), VersionLoader(log))
-        finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
 
 
 async def test_an_emit_waits_for_few_of_another_clients_hundreds_of_emits(

@@ -1,0 +1,37 @@
+"""The services of listeners in the test's own process, on the database of a hub."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from delivery.listening.catchup import CatchUpScheduler
+from delivery.listening.fan_out import FanOuts
+from delivery.listening.listener_recorder import recording_listeners
+from delivery.listening.services import ListenerServices
+from delivery.listening.version_loader import VersionLoader
+from eventhub.access.authorizer import Authorizer
+from eventhub.base.clock import SystemClock
+from eventhub.eventlog.log import Log
+from eventhub.types.registry import TypeRegistry
+from registrations.feed import Feed
+from registrations.interest.live import Closures
+from tests.acceptance.wire import until
+from tests.live import LiveHub
+
+
+@asynccontextmanager
+async def services_of(hub: LiveHub) -> AsyncIterator[ListenerServices]:
+    async with Log.open(database_url=hub.database_url) as log:
+        authorizer = Authorizer(log, secret="of this process", clock=SystemClock())
+        following = asyncio.create_task(authorizer.run())
+        try:
+            await until(authorizer.fresh)
+            feed = Feed(log)
+            async with recording_listeners(hub.database_url) as record:
+                clock, types = SystemClock(), TypeRegistry(log)
+                parts = (log, authorizer, feed, clock, types, Closures(log, feed), record)
+                fan_outs = FanOuts(authorizer, clock, types)
+                yield ListenerServices(*parts, CatchUpScheduler(), VersionLoader(log), fan_outs)
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
