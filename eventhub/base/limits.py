@@ -87,6 +87,7 @@ PRODUCER_WINDOW = 4_096  # recent numbers stored per producer; at least four tim
 # incarnations stored at a time; the least recently used expire first
 PRODUCERS_PER_CLIENT_STREAM_MAX = 1_000
 PRODUCER_EXPIRY_S = 7 * 24 * 3600  # a superseded incarnation unused for this long is forgotten
+STORED_INTERVAL_S = 3.0  # between two NOTIFY of streams that no process follows
 NOTIFY_INTERVAL_S = 0.002  # between two NOTIFY of one stream, at least
 
 LOG_REPEAT_S = 10.0  # between two log lines of a failure that repeats
@@ -209,7 +210,8 @@ TRANSIENT_EVENTS_MAX = 100_000  # all of it stays in the memory of Redis
 TRANSIENT_BYTES_DEFAULT = 8 * 1024 * 1024  # 1,000 events of 8 KiB
 TRANSIENT_BYTES_MAX = 256 * 1024 * 1024  # a few such streams fit into a small machine
 TRANSIENT_TIMEOUT_S_MAX = 3  # one call of Redis
-TRANSIENT_PIPELINE_MAX = 64  # requests in one round trip; each is a script of some 50 µs
+TRANSIENT_SCRIPT_EVENTS_MAX = 1_000  # of several requests in one script: Redis serves no one else
+TRANSIENT_PIPELINE_MAX = 64  # requests in one round trip; a script of some 50 µs, or a part of one
 TRANSIENT_WAITING_MAX = 10_000  # requests in one process; beyond it emit answers 503 `overloaded`
 # duplicates are detected this long after a producer's last event, and as long as it is stored
 TRANSIENT_PRODUCER_S = 24 * 3600
@@ -426,7 +428,8 @@ SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
 SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
 SESSION_SETTINGS_CHECK_S = 10.0  # between reads of all settings, without an event of `system`
 SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
-SESSION_BLOCK_EVENTS = 256  # that sessions which are behind share; indexing them takes 5 ms
+SESSION_BLOCK_EVENTS = 256  # that sessions which are behind share; indexing them takes 2 to 5 ms,
+SESSION_BLOCK_SLICE_S = 0.0005  # ... so long at a time: an event passes the loop several times
 SPECS_NARROWING_MAX = 256  # conjunctions that are looked up in a block: more are matched instead
 SESSION_BLOCKS_BYTES_TOTAL_MAX = 16 * 1024 * 1024  # of all streams of a process
 SESSION_BLOCKS_IDLE_S = 10.0  # until an unused one is dropped
