@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from eventhub.base import limits
+from eventhub.base.clock import SystemClock
 from eventhub.event.json_codec import time_text
 from sparkjobs import inputs
 from sparkjobs.backtest import pattern_frames, transform
@@ -137,12 +138,13 @@ def _outputs(
     """Run the pattern; return PATTERN_OUTPUT, stored in the work folder, and the totals."""
     path = f"{spec.work}/outputs"
     for spread in (True, False) if query.spreads else (False,):
+        stops_us = SystemClock().now_us() + int(limits.BACKTEST_PATTERN_S_MAX * 1e6)
         events = pattern_frames.in_order(found, spread=spread)
-        outputs = pattern_frames.outputs_of(events, query, end_us)
+        outputs = pattern_frames.outputs_of(events, query._replace(stops_us=stops_us), end_us)
         outputs.write.mode("overwrite").parquet(path)
         stored = spark.read.schema(outputs.schema).parquet(path)
         totals = _totals(stored, spread=spread)
-        if totals.is_exact:
+        if totals.is_exact or totals.stopped is not None:
             break
     return stored, totals
 
