@@ -87,6 +87,7 @@ PRODUCER_WINDOW = 4_096  # recent numbers stored per producer; at least four tim
 # incarnations stored at a time; the least recently used expire first
 PRODUCERS_PER_CLIENT_STREAM_MAX = 1_000
 PRODUCER_EXPIRY_S = 7 * 24 * 3600  # a superseded incarnation unused for this long is forgotten
+STORED_INTERVAL_S = 3.0  # between two NOTIFY of streams that no process follows
 NOTIFY_INTERVAL_S = 0.002  # between two NOTIFY of one stream, at least
 
 LOG_REPEAT_S = 10.0  # between two log lines of a failure that repeats
@@ -209,7 +210,8 @@ TRANSIENT_EVENTS_MAX = 100_000  # all of it stays in the memory of Redis
 TRANSIENT_BYTES_DEFAULT = 8 * 1024 * 1024  # 1,000 events of 8 KiB
 TRANSIENT_BYTES_MAX = 256 * 1024 * 1024  # a few such streams fit into a small machine
 TRANSIENT_TIMEOUT_S_MAX = 3  # one call of Redis
-TRANSIENT_PIPELINE_MAX = 64  # requests in one round trip; each is a script of some 50 µs
+TRANSIENT_SCRIPT_EVENTS_MAX = 1_000  # of several requests in one script: Redis serves no one else
+TRANSIENT_PIPELINE_MAX = 64  # requests in one round trip; a script of some 50 µs, or a part of one
 TRANSIENT_WAITING_MAX = 10_000  # requests in one process; beyond it emit answers 503 `overloaded`
 # duplicates are detected this long after a producer's last event, and as long as it is stored
 TRANSIENT_PRODUCER_S = 24 * 3600

@@ -20,6 +20,7 @@ from tests.benchmarks.load import (
     idle,
     latency,
     library,
+    nats_publish,
     neighbour,
     pull,
     replay,
@@ -38,6 +39,7 @@ from tests.benchmarks.load.jobs import (
     IdleJob,
     Job,
     LatencyJob,
+    NatsPublishJob,
     NeighbourJob,
     PullJob,
     ReplayJob,
@@ -59,6 +61,7 @@ def main() -> None:
 
 RUNS: dict[type[Job], Callable[[Any], Coroutine[None, None, dict[str, float]]]] = {
     HttpJob: http.run,
+    NatsPublishJob: nats_publish.run,
     TransportJob: transports.run,
     IdleJob: idle.run,
     ReplayJob: replay.run,

@@ -25,6 +25,16 @@ class HttpJob(NamedTuple):
     after: str | None = None
 
 
+class NatsPublishJob(NamedTuple):
+    """Publish the same message repeatedly to a JetStream, one at a time on each connection."""
+
+    target: Target  # of the server; path and headers are empty
+    body: str
+    connections: int
+    seconds: float
+    warmup_s: float
+
+
 class SocketsJob(NamedTuple):
     """Listen on sockets, post to the target, and count event frames.
 
@@ -229,6 +239,7 @@ class PullJob(NamedTuple):
 
 Job = (
     HttpJob
+    | NatsPublishJob
     | SocketsJob
     | TransportJob
     | IdleJob
@@ -244,7 +255,7 @@ Job = (
     | PullJob
 )
 _ALL: tuple[type[Job], ...] = (
-    *(HttpJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
+    *(HttpJob, NatsPublishJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
     *(ChurnJob, LatencyJob, HostileJob, NeighbourJob, CrowdJob, SessionsJob, AwayJob, PullJob),
 )
 KINDS: dict[str, type[Job]] = {kind.__name__: kind for kind in _ALL}
