@@ -54,7 +54,7 @@ class SearchedSegments(NamedTuple):
     skipped: list[dict[str, Any]]  # segment, fault
 
 
-class PatternTotals(NamedTuple):
+class BacktestTotals(NamedTuple):
     """The totals over all tasks. `counts`: of outputs by kind; `spread`: over several tasks."""
 
     counts: Counter[str]
@@ -134,7 +134,7 @@ def _found(spark: SparkSession, spec: JobSpec, query: PatternQuery) -> DataFrame
 
 def _outputs(
     spark: SparkSession, spec: JobSpec, found: DataFrame, query: PatternQuery, end_us: int
-) -> tuple[DataFrame, PatternTotals]:
+) -> tuple[DataFrame, BacktestTotals]:
     """Run the pattern; return PATTERN_OUTPUT, stored in the work folder, and the totals."""
     path = f"{spec.work}/outputs"
     for spread in (True, False) if query.spreads else (False,):
@@ -149,7 +149,7 @@ def _outputs(
     return stored, totals
 
 
-def _totals(outputs: DataFrame, *, spread: bool) -> PatternTotals:
+def _totals(outputs: DataFrame, *, spread: bool) -> BacktestTotals:
     rows = outputs.where(f.col("task").isNotNull()).select("task").collect()
     tasks = [json.loads(row.task) for row in rows]
     counts: Counter[str] = Counter()
@@ -157,7 +157,7 @@ def _totals(outputs: DataFrame, *, spread: bool) -> PatternTotals:
     for task in tasks:
         counts.update({name: task[name] for name in _COUNTS})
         dropped.update(task["dropped"])
-    return PatternTotals(
+    return BacktestTotals(
         counts,
         dropped,
         min((one["stopped"] for one in tasks if one["stopped"]), key=_when, default=None),
@@ -212,7 +212,7 @@ def _searched(segments: DataFrame) -> SearchedSegments:
 def _details(
     params: dict[str, Any],
     searched: SearchedSegments,
-    totals: PatternTotals,
+    totals: BacktestTotals,
     outputs: DataFrame,
     matches: DataFrame,
 ) -> dict[str, Any]:
