@@ -62,8 +62,9 @@ $(VENV)/.stamp-requirements: requirements.txt $(VENV)/.stamp-node
 	@touch $@
 
 # of the packages, beside the engine's compiler: pip would do it on one processor. Some packages have
-# files that are not Python 3, which nothing imports.
-BYTECODE := { $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib/python3.11/site-packages || true; }
+# files that are not Python 3, which nothing imports. Of what no hub imports, nothing is compiled.
+NEVER := /(tests|pip|setuptools|gis|locale/[^/]+|ttLib|otlLib|varLib)/
+BYTECODE := { $(BIN)/python -m compileall -qq -j 0 -x '$(NEVER)' $(VENV)/lib/python3.11/site-packages || true; }
 
 COMPILED := setup.py eventhub/event/transcoder.cpp $(wildcard registrations/match_index/engines/*.cpp registrations/match_index/engines/*.h)
 
@@ -75,7 +76,7 @@ $(VENV)/.stamp-package: pyproject.toml clients/python/pyproject.toml $(COMPILED)
 
 $(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp-package
 	@echo "Installing the packages of tests and linters (about twenty seconds)"
-	@$(call COUNT,$(PIP) install --require-hashes -r requirements-dev.txt,$(shell grep -c '==' requirements-dev.txt))
+	@$(call COUNT,$(PIP) install --no-compile --require-hashes -r requirements-dev.txt,$(shell grep -c '==' requirements-dev.txt))
 	@touch $@
 
 # GitHub's webhook payloads, by the npm of the wheel; trusting what the system trusts, as pip does.

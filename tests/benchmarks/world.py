@@ -24,6 +24,7 @@ import psutil
 from eventhub.base.guarded_process import Command, GuardedProcess, Identity
 from eventhub.supervisor.embedded import embedded
 from eventhub.supervisor.hub import HOME
+from tests import prepared
 from tests.benchmarks import sampler
 from tests.benchmarks.hub import Hub, copied, migrated
 from tests.benchmarks.load.jobs import Job, Target
@@ -251,6 +252,7 @@ def world(*, profile: bool = False) -> Iterator[World]:
     data = Path(tempfile.mkdtemp(prefix="eventhub-bench-", dir="/tmp"))
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, data, ignore_errors=True)
+        prepared.fill(data)
         env = stack.enter_context(embedded(data))
         made = World(data, env, profile=profile)
         stack.callback(made.close)
