@@ -113,6 +113,26 @@ async def test_a_process_that_begins_to_follow_misses_nothing(
                 assert follower.seen == list(range(follower.seen[0], 32))
 
 
+@pytest.mark.usefixtures("without_signs_of_life")
+async def test_the_only_event_of_a_stream_arrives_whenever_it_comes(
+    database: str, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, while or after a process begins to follow: no later event brings it along."""
+    for name in ("HEAD_POLL_INTERVAL_S", "HEAD_IDLE_INTERVAL_S", "HEAD_REST_INTERVAL_S"):
+        monkeypatch.setattr(limits, name, 3600.0)
+    streams = [new_stream(database) for _ in range(150)]
+
+    async def follow(stream: int) -> None:
+        follower = await reader(other, stream, "oldest")
+        assert await follower.has(1) == [1]
+
+    async with Log.open(database_url=database) as other:
+        for first in range(0, len(streams), 10):
+            some = streams[first : first + 10]
+            appends = [log.append([draft(stream)]) for stream in some]
+            await asyncio.gather(*map(follow, some), *appends)
+
+
 async def test_a_process_is_named_again_when_its_connection_was_lost(
     database: str, log: Log
 ) -> None:
