@@ -81,14 +81,6 @@ class Started:
             command, current_identity(), output=output, server=fork_server()
         )
 
-    @property
-    def pid(self) -> int:
-        """The id of the command itself, which must run."""
-        while not (found := descendants(self._guarded.pid)):
-            assert self.poll() is None
-            time.sleep(POLL_S)
-        return found[0]
-
     def poll(self) -> int | None:
         return self._guarded.poll()
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +18,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from eventhub.base.broker import RUN_JOBS, SLOTS, threads
+from eventhub.supervisor.hub import HOME
 from sparkjobs.runs import statements
-from tests import forked
 from tests.integration.callbacks_world import (
     OK,
     SECRET_KEY,
@@ -66,9 +67,11 @@ def env(world: CallbacksWorld, broker: Broker, tmp_path: Path) -> dict[str, str]
 
 
 @contextmanager
-def running(env: dict[str, str], log: Path, *words: str) -> Iterator[forked.Started]:
+def running(env: dict[str, str], log: Path, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
     with log.open("ab") as output:
-        process = forked.Started([*CELERY, *words], env, output)
+        process = subprocess.Popen(
+            [*CELERY, *words], cwd=HOME, env=env, stdout=output, stderr=output
+        )
     try:
         yield process
     finally:
@@ -78,9 +81,12 @@ def running(env: dict[str, str], log: Path, *words: str) -> Iterator[forked.Star
 
 async def asked(env: dict[str, str], *words: str) -> dict[str, Any]:
     """Return a command's answer for the only running worker."""
-    done = await asyncio.to_thread(forked.run, [*CELERY, *words, *ANSWERED], env)
-    assert done.returncode == 0, done
-    answer, _ = json.JSONDecoder().raw_decode(done.stdout)
+    process = await asyncio.create_subprocess_exec(
+        *CELERY, *words, *ANSWERED, cwd=HOME, env=env, stdout=subprocess.PIPE
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output
+    answer, _ = json.JSONDecoder().raw_decode(output.decode())
     [found] = (answer[0] if isinstance(answer, list) else answer).values()
     return found  # type: ignore[no-any-return]
 
@@ -241,5 +247,5 @@ async def test_beat_runs_and_needs_redis(
         assert process.poll() is None
     with running({**env, "REDIS_URL": ""}, tmp_path / "alone.log", *words) as process:
         await until(lambda: process.poll() is not None)
-        assert process.poll() == os.EX_CONFIG
+        assert process.returncode == os.EX_CONFIG
     assert "REDIS_URL is not set" in (tmp_path / "alone.log").read_text()
