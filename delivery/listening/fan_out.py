@@ -216,8 +216,8 @@ class FanOut:
             if count % limits.FAN_OUT_STEP == limits.FAN_OUT_STEP - 1:
                 yield
             if not place.at_head:
-                if place in group.places:
-                    place.waker.set()
+                if place in group.places and not place.listener.state.full:
+                    place.waker.set()  # a full window is woken by an acknowledgement
                 continue
             if not batch or place.listener.cursor.sequence >= batch[-1].sequence:
                 continue
