@@ -168,8 +168,6 @@ class FanOut:
             log.exception("fan_out_failed")
             self._start_again()
         self._steps = None
-        if self._due:
-            self.set()
 
     def _pass(self) -> Iterator[None]:
         """Take the ring's new events in batches until there are none; yield where other work may

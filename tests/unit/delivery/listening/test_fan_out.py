@@ -107,6 +107,15 @@ async def test_events_that_come_between_two_slices_follow_in_order(passes: Passe
     assert not any(one.turns for one in all_of_them)
 
 
+async def test_more_events_than_one_write_takes_follow_at_once(passes: Passes) -> None:
+    one = passes.add()
+    count = 3 * limits.FRAMES_PER_SLICE_MAX
+    passes.push(*range(1, count + 1))
+    await rounds()
+    assert one.received == list(range(1, count + 1))
+    assert not one.turns
+
+
 async def test_a_listener_that_ends_between_two_slices_gets_nothing_more(passes: Passes) -> None:
     all_of_them = [passes.add() for _ in range(LISTENERS)]
     passes.push(1)
