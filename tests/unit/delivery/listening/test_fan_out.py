@@ -1,10 +1,11 @@
 """The slices of a pass: what may happen between two of them."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+import orjson
 import pytest
 
 from delivery.listening.fan_out import FanOuts, HeadReader, Place
@@ -41,11 +42,12 @@ class Collector:
         self.cursor = Cursor("s", 0)
         self.state.start(Position(self.cursor, 0))
         self.received: list[int] = []
+        self.prev: list[int] = []  # of what was received
+        self.takes = True
         self.turns = 0
         principal: Any = SimpleNamespace(expires_at_us=None)
         reader = QuietReader(world.authorizer, SystemClock(), "", principal)
         self.place = Place(self, HeadReader(reader, JsonFrames(), self), self)
-        self.on_write: Callable[[], None] = lambda: None
 
     def pass_to(self, cursor: Cursor, delivered_events: int) -> None:
         self.cursor = cursor
@@ -53,13 +55,14 @@ class Collector:
     def set(self) -> None:
         self.turns += 1
 
-    def prepare(self, frames: Sequence[Any]) -> list[int]:
-        return [int(frame.split('"sequence":')[1].split(",")[0]) for frame in frames]
+    def prepare(self, frames: Sequence[Any]) -> list[dict[str, Any]]:
+        return [orjson.loads(frame) for frame in frames]
 
-    def write_prepared(self, prepared: list[int]) -> bool:
-        self.received += prepared
-        self.on_write()
-        return True
+    def write_prepared(self, prepared: list[dict[str, Any]]) -> bool:
+        if self.takes:
+            self.received += [message["sequence"] for message in prepared]
+            self.prev += [message["prev"] for message in prepared]
+        return self.takes
 
 
 class Passes:
@@ -158,3 +161,27 @@ async def test_an_event_that_cannot_be_read_sends_all_to_their_own_turns(passes:
     passes.push(2)
     await rounds()
     assert one.received[-1] == other.received[-1] == 2
+
+
+async def test_a_listener_that_cannot_be_sent_an_event_takes_a_turn_alone(passes: Passes) -> None:
+    one, changed, slow, full, waiting = (passes.add() for _ in range(5))
+    changed.place.to.reader._changes = -1  # its key was checked before the last change of a key
+    slow.takes = False
+    full.state.window = 1
+    full.state.report([StoredEvent("s", 0, DEFAULT_MASK, 0, PAYLOAD)])
+    waiting.place.to.reader.sending = True
+    passes.push(1)
+    await rounds()
+    assert (one.received, one.turns) == ([1], 0)
+    for other in (changed, slow, full, waiting):
+        assert (other.received, other.turns, other.place.at_head) == ([], 1, False)
+
+
+async def test_a_listener_that_knows_its_position_gets_a_frame_of_its_own(passes: Passes) -> None:
+    one, other = passes.add(ListenerFilter(mask=1)), passes.add(ListenerFilter(mask=1))
+    passes.push(1, 2)
+    await rounds()
+    other.state.position(other.cursor)
+    passes.ring.push([StoredEvent("s", 3, 1, 0, PAYLOAD)])
+    await rounds()
+    assert (one.prev, other.prev) == ([0], [2])
