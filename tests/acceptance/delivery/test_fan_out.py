@@ -21,6 +21,7 @@ from tests.acceptance.wire import EVENT, JSON, PROTOBUF, numbered, session, sock
 from tests.live import LiveHub, LiveZone
 
 EVENTS = 300
+POLL_S = 60
 LARGE = "x" * 900_000  # more than the buffers of a connection
 LARGE_ONES = 12  # which together exceed what the hub lets wait for a connection
 
@@ -154,7 +155,7 @@ async def test_server_sent_events_and_polls_get_the_events_of_the_pass(
     zone.create_stream("orders")
     spec = ListenerSpec(hub, zone.admin, "orders", "oldest", web=0)
     before = sockets(hub)
-    path = "/v1/streams/orders/events?from=now&timeout=20&type=matched"
+    path = f"/v1/streams/orders/events?from=now&timeout={POLL_S}&type=matched"
     polling = asyncio.create_task(asyncio.to_thread(hub.call, "GET", path, key=zone.admin))
     async with aclosing(server_sent(spec)) as events:  # type: ignore[type-var]
         first = asyncio.ensure_future(anext(events))
@@ -165,7 +166,8 @@ async def test_server_sent_events_and_polls_get_the_events_of_the_pass(
         assert [event.prev for event in received] == list(range(60))
         zone.emit("orders", {**EVENT, "type": "matched"})
         assert (await anext(events)).sequence == 61
-    page = (await polling).json
+    async with asyncio.timeout(POLL_S / 2):
+        page = (await polling).json
     assert sequences(page["events"]) == [61]
 
 
