@@ -62,12 +62,13 @@ $(VENV)/.stamp-requirements: requirements.txt $(VENV)/.stamp-node
 	@touch $@
 
 # of the packages, beside the engine's compiler: pip would do it on one processor. Some packages have
-# files that are not Python 3, which nothing imports.
-BYTECODE := { $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib/python3.11/site-packages || true; }
+# files that are not Python 3, which nothing imports. Of what no hub imports, nothing is compiled.
+NEVER := /(tests|pip|setuptools|gis|locale/[^/]+|ttLib|otlLib|varLib)/
+BYTECODE := { $(BIN)/python -m compileall -qq -j 0 -x '$(NEVER)' $(VENV)/lib/python3.11/site-packages || true; }
 
-KERNEL := setup.py $(wildcard registrations/match_index/engines/*.cpp registrations/match_index/engines/*.h)
+COMPILED := setup.py eventhub/event/transcoder.cpp $(wildcard registrations/match_index/engines/*.cpp registrations/match_index/engines/*.h)
 
-$(VENV)/.stamp-package: pyproject.toml clients/python/pyproject.toml $(KERNEL) $(VENV)/.stamp-requirements
+$(VENV)/.stamp-package: pyproject.toml clients/python/pyproject.toml $(COMPILED) $(VENV)/.stamp-requirements
 	@echo "Installing EventHub, with its compiled engine if there is a compiler (about half a minute)"
 	@$(BYTECODE) & $(PIP) --quiet install --no-deps --no-build-isolation -e . -e clients/python && wait
 	@$(BIN)/python -m registrations.match_index.engines.available
@@ -75,7 +76,7 @@ $(VENV)/.stamp-package: pyproject.toml clients/python/pyproject.toml $(KERNEL) $
 
 $(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp-package
 	@echo "Installing the packages of tests and linters (about twenty seconds)"
-	@$(call COUNT,$(PIP) install --require-hashes -r requirements-dev.txt,$(shell grep -c '==' requirements-dev.txt))
+	@$(call COUNT,$(PIP) install --no-compile --require-hashes -r requirements-dev.txt,$(shell grep -c '==' requirements-dev.txt))
 	@touch $@
 
 # GitHub's webhook payloads, by the npm of the wheel; trusting what the system trusts, as pip does.

@@ -1,11 +1,13 @@
-"""Builds the compiled engine of the match index where there is a compiler; what else is to be said
-of the package stands in pyproject.toml. Plain.
+"""Builds what is compiled, where there is a compiler: the engine of the match index, and the
+transcoder of events. What else is to be said of the package stands in pyproject.toml. Plain.
 
-An installation without a compiler, without Python's headers or without nanobind succeeds without
-that engine; `python -m registrations.match_index.engines.available` says which one there is.
+An installation without a compiler or Python's headers succeeds without them, and one without
+nanobind without the engine; `python -m registrations.match_index.engines.available` says which
+engine there is.
 """
 
 from pathlib import Path
+from typing import Any
 
 from setuptools import Extension, setup
 
@@ -15,29 +17,35 @@ except ImportError:
     nanobind = None
 
 KERNEL = Path("registrations/match_index/engines")
+OPTIONS: dict[str, Any] = {
+    "extra_compile_args": [
+        "-std=c++17",
+        "-O3",
+        "-g0",
+        "-fvisibility=hidden",
+        "-fno-strict-aliasing",
+    ],
+    "optional": True,
+}
 
 
 def extensions() -> list[Extension]:
-    if nanobind is None:
-        return []
+    transcoder = Extension(
+        "eventhub.event.transcoder", ["eventhub/event/transcoder.cpp"], **OPTIONS
+    )
+    return [transcoder] if nanobind is None else [transcoder, kernel()]
+
+
+def kernel() -> Extension:
     home = Path(nanobind.include_dir()).parent
-    return [
-        Extension(
-            "registrations.match_index.engines.kernel",
-            [str(KERNEL / "kernel.cpp"), str(KERNEL / "nanobind.cpp")],
-            include_dirs=[str(home / part) for part in ("include", "src", "ext/robin_map/include")],
-            depends=[str(path) for path in sorted(KERNEL.glob("*.h"))],
-            define_macros=[("NDEBUG", None), ("NB_COMPACT_ASSERTIONS", None)],
-            extra_compile_args=[
-                "-std=c++17",
-                "-O3",
-                "-g0",
-                "-fvisibility=hidden",
-                "-fno-strict-aliasing",
-            ],
-            optional=True,
-        )
-    ]
+    return Extension(
+        "registrations.match_index.engines.kernel",
+        [str(KERNEL / "kernel.cpp"), str(KERNEL / "nanobind.cpp")],
+        include_dirs=[str(home / part) for part in ("include", "src", "ext/robin_map/include")],
+        depends=[str(path) for path in sorted(KERNEL.glob("*.h"))],
+        define_macros=[("NDEBUG", None), ("NB_COMPACT_ASSERTIONS", None)],
+        **OPTIONS,
+    )
 
 
 setup(ext_modules=extensions())

@@ -1,7 +1,7 @@
 """Databases for tests on the server of DATABASE_URL, dropped at the end of a `with`.
 
-A migrated one is a copy of a template that each process makes once: migrations take seconds, a copy
-some hundredths.
+A migrated one is a copy of a template, which the server has from the beginning (tests/prepared.py),
+or each process makes once: migrations take seconds, a copy some hundredths.
 """
 
 import os
@@ -17,6 +17,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from tests.forked import manage
 
+MIGRATED = "migrated"  # the template of a server that was prepared
 _kept = ExitStack()  # the template
 # sessions that wait for a lock in this database; pg_locks has those of all databases
 WAITING: LiteralString = (
@@ -50,7 +51,14 @@ def migrated_database(prefix: str) -> Iterator[str]:
 
 def migrated_template() -> str:
     """Return the name of the template of migrated databases."""
-    return copied_once("template1", migrate)
+    return MIGRATED if _is_prepared() else copied_once("template1", migrate)
+
+
+@cache
+def _is_prepared() -> bool:
+    with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
+        query = "SELECT 1 FROM pg_database WHERE datname = %s"
+        return bool(connection.execute(query, [MIGRATED]).fetchone())
 
 
 @cache
@@ -73,3 +81,4 @@ def drop_template() -> None:
     """Drop the template at the end of the process's tests, while the server runs."""
     _kept.close()
     copied_once.cache_clear()
+    _is_prepared.cache_clear()

@@ -20,15 +20,18 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
 from xdist.scheduler import LoadFileScheduling
 
 from eventhub.base import limits
 from eventhub.supervisor.embedded import embedded
-from tests import java
-from tests.databases import drop_template
+from eventhub.supervisor.postgres import DATABASE
+from tests import java, prepared
+from tests.databases import MIGRATED, drop_template
 from tests.forked import end_server
+from tests.prepared import PREFIX
 
-PREFIX = "eventhub-tests-"
 # The files of the servers are in memory where there is this much for each test process: a database
 # is created and dropped for most tests, which takes four times as long on a disk.
 MEMORY, DISK = Path("/dev/shm"), Path("/tmp")
@@ -49,8 +52,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: what tests
         signal.signal(signal.SIGINT, signal.default_int_handler)  # start is to hear Ctrl-C
     os.environ.setdefault("JAVA_TOOL_OPTIONS", java.options())
+    os.environ["TZ"] = "UTC"  # as Django sets it: the fork server may start before
     stack = ExitStack()
     early_config.add_cleanup(stack.close)
+    stack.callback(prepared.forget)
+    prepared.choose_place()
     if not _only_hands_out(early_config):
         os.environ.update(stack.enter_context(servers()))
         stack.callback(end_server)
@@ -105,10 +111,13 @@ def servers() -> Iterator[dict[str, str]]:
     _sweep()
     data = Path(tempfile.mkdtemp(prefix=PREFIX, dir=_place()))
     ours = "DATABASE_URL" not in os.environ
+    is_migrated = ours and prepared.fill(data)
     try:
         with embedded(data) as env:
             if ours:
                 _forget_the_disk(env["DATABASE_URL"])
+            if is_migrated:
+                _set_aside(env["DATABASE_URL"])
             yield env
     finally:
         shutil.rmtree(data, ignore_errors=True)
@@ -125,6 +134,15 @@ def _forget_the_disk(url: str) -> None:
         for name in ("fsync", "full_page_writes"):
             connection.execute(f"ALTER SYSTEM SET {name} = off")
         connection.execute("SELECT pg_reload_conf()")
+
+
+def _set_aside(url: str) -> None:
+    """Keep the migrated database as a template, and create an empty one under its name."""
+    name = sql.Identifier(DATABASE)
+    with psycopg.connect(make_conninfo(url, dbname="postgres"), autocommit=True) as connection:
+        kept = sql.Identifier(MIGRATED)
+        connection.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(name, kept))
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
 
 
 def _sweep() -> None:

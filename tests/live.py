@@ -10,9 +10,10 @@ import json
 import os
 import secrets
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -66,6 +67,7 @@ class LiveHub:
         self.password = env["DJANGO_SUPERUSER_PASSWORD"]  # of the operator
         self._operator: dict[str, str] = {}
         self._numbers = itertools.count(1)
+        self._database: psycopg.Connection[tuple[Any, ...]] | None = None
 
     @property
     def url(self) -> str:
@@ -128,10 +130,29 @@ class LiveHub:
         return LiveZone(self, f"zone-{next(self._numbers)}")
 
     def sql(self, query: str, *args: Any) -> list[tuple[Any, ...]]:
-        """Run a query on the hub's database, committed; return its rows. `%s` is an argument."""
-        with psycopg.connect(self.database_url, autocommit=True) as connection:
-            cursor = connection.execute(query.encode(), args)
-            return cursor.fetchall() if cursor.description else []
+        """Run a query on the hub's database, committed; return its rows. `%s` is an argument. The
+        main thread keeps its connection: some tests ask twenty times a second.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            with self._connect() as connection:
+                return _rows(connection, query, args)
+        kept = self._database
+        if kept is not None and not kept.closed:
+            try:
+                return _rows(kept, query, args)
+            except psycopg.OperationalError:
+                if not kept.closed:
+                    raise
+        self._database = self._connect()  # the first one, or the server has ended the last one
+        return _rows(self._database, query, args)
+
+    def close(self) -> None:
+        """Close the connection of `sql`."""
+        if self._database is not None:
+            self._database.close()
+
+    def _connect(self) -> psycopg.Connection[tuple[Any, ...]]:
+        return psycopg.connect(self.database_url, autocommit=True, prepare_threshold=None)
 
     def _log_in(self) -> dict[str, str]:
         body = {"username": OPERATOR, "password": self.password}
@@ -267,10 +288,18 @@ def live_hub(folder: Path, count: int = 2) -> Iterator[LiveHub]:
             for process in processes.web:
                 process.wait_ready()
             hub = LiveHub(env, processes)
-            hub.until_announced(*processes.web)
-            yield hub
+            with closing(hub):
+                hub.until_announced(*processes.web)
+                yield hub
         finally:
             processes.stop()
+
+
+def _rows(
+    connection: psycopg.Connection[tuple[Any, ...]], query: str, args: tuple[Any, ...]
+) -> list[tuple[Any, ...]]:
+    cursor = connection.execute(query.encode(), args)
+    return cursor.fetchall() if cursor.description else []
 
 
 def make_operator(env: dict[str, str]) -> None:

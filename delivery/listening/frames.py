@@ -10,6 +10,7 @@ import orjson
 
 from delivery.bindings import bindings_json
 from eventhub.event import cloudevents, event_pb2
+from eventhub.event.compiled import transcoder
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog.stored import StoredEvent
 
@@ -104,17 +105,23 @@ class ProtobufFrames:
 
     def __init__(self) -> None:
         self._frame = event_pb2.EventFrame()  # without its event
+        self._begin: bytes | None = None  # its bytes before the numbers, if the rest is only these
         self._subject = self._segment = ""  # those of the frame
 
     def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
         frame = self._frame
         if self._segment != stored.segment or self._subject != header.subject:
             frame = self._new_frame(header.subject, stored.segment)
+        more = header.registrations or header.latest_version or header.signature
+        liveness, prev = _LIVENESS[header.liveness], header.prev
+        if transcoder is not None and self._begin is not None and not more:
+            numbers = (stored.sequence, prev, liveness, stored.appended_at_us)
+            return transcoder.event_frame(self._begin, *numbers, stored.payload)
         frame.sequence = stored.sequence
-        frame.prev = header.prev
-        frame.liveness = _LIVENESS[header.liveness]
+        frame.prev = prev
+        frame.liveness = liveness
         frame.appended_at_us = stored.appended_at_us
-        if header.registrations or header.latest_version or header.signature:
+        if more:
             frame = event_pb2.EventFrame.FromString(frame.SerializeToString())
             frame.registrations.extend(header.registrations)
             frame.latest_version = header.latest_version
@@ -129,6 +136,7 @@ class ProtobufFrames:
     def _new_frame(self, subject: str, segment: str) -> event_pb2.EventFrame:
         fields = orjson.loads(f"{{{subject.removesuffix(',')}}}")
         self._frame = event_pb2.EventFrame(segment=segment, **fields)
+        self._begin = None if "session" in fields else self._frame.SerializeToString()
         self._subject, self._segment = subject, segment
         return self._frame
 
@@ -233,14 +241,27 @@ def _text(text: str) -> str:
 def shared_json(stored: StoredEvent) -> str:
     """Return the part of an event's frame that is equal for all readers, on one line."""
     if stored.frame_json is None:
-        event = stored.json
-        if "\n" in event or "\r" in event:  # from a body emitted as bytes: only between its tokens
-            event = event.replace("\n", " ").replace("\r", " ")
-        stored.frame_json = (
-            f'"segment":"{stored.segment}","sequence":{stored.sequence},'
-            f'"appended_at":"{time_text(stored.appended_at_us)}","event":{event}'
-        )
+        stored.frame_json = _transcoded(stored) or _encoded(stored)
     return stored.frame_json
+
+
+def _transcoded(stored: StoredEvent) -> str | None:
+    """Return `_encoded` from the stored bytes at once; None if that is not possible."""
+    if transcoder is None:
+        return None
+    return transcoder.shared_json(
+        stored.segment, stored.sequence, stored.appended_at_us, stored.payload
+    )
+
+
+def _encoded(stored: StoredEvent) -> str:
+    event = stored.json
+    if "\n" in event or "\r" in event:  # from a body emitted as bytes: only between its tokens
+        event = event.replace("\n", " ").replace("\r", " ")
+    return (
+        f'"segment":"{stored.segment}","sequence":{stored.sequence},'
+        f'"appended_at":"{time_text(stored.appended_at_us)}","event":{event}'
+    )
 
 
 def varint(number: int) -> bytes:

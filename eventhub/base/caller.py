@@ -7,8 +7,8 @@ its context (`contextvars.copy_context`).
 """
 
 import ipaddress
+import random
 import re
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -71,8 +71,10 @@ def acting(caller: Caller) -> Iterator[None]:
 
 
 def request_id_of(text: str) -> str:
-    """Return the request id that a caller sent, if it is valid, else a new one."""
-    return text if _REQUEST_ID.fullmatch(text) else secrets.token_hex(16)
+    """Return the request id that a caller sent, if it is valid, else a new one: unique, no
+    secret.
+    """
+    return text if text and _REQUEST_ID.fullmatch(text) else f"{random.getrandbits(128):032x}"
 
 
 def normal_address(text: str) -> str:

@@ -87,6 +87,7 @@ PRODUCER_WINDOW = 4_096  # recent numbers stored per producer; at least four tim
 # incarnations stored at a time; the least recently used expire first
 PRODUCERS_PER_CLIENT_STREAM_MAX = 1_000
 PRODUCER_EXPIRY_S = 7 * 24 * 3600  # a superseded incarnation unused for this long is forgotten
+STORED_INTERVAL_S = 3.0  # between two NOTIFY of streams that no process follows
 NOTIFY_INTERVAL_S = 0.002  # between two NOTIFY of one stream, at least
 
 LOG_REPEAT_S = 10.0  # between two log lines of a failure that repeats
@@ -209,7 +210,8 @@ TRANSIENT_EVENTS_MAX = 100_000  # all of it stays in the memory of Redis
 TRANSIENT_BYTES_DEFAULT = 8 * 1024 * 1024  # 1,000 events of 8 KiB
 TRANSIENT_BYTES_MAX = 256 * 1024 * 1024  # a few such streams fit into a small machine
 TRANSIENT_TIMEOUT_S_MAX = 3  # one call of Redis
-TRANSIENT_PIPELINE_MAX = 64  # requests in one round trip; each is a script of some 50 µs
+TRANSIENT_SCRIPT_EVENTS_MAX = 1_000  # of several requests in one script: Redis serves no one else
+TRANSIENT_PIPELINE_MAX = 64  # requests in one round trip; a script of some 50 µs, or a part of one
 TRANSIENT_WAITING_MAX = 10_000  # requests in one process; beyond it emit answers 503 `overloaded`
 # duplicates are detected this long after a producer's last event, and as long as it is stored
 TRANSIENT_PRODUCER_S = 24 * 3600
@@ -426,7 +428,8 @@ SESSION_POSITIONS_PER_STATEMENT_MAX = 500  # some 10 ms
 SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
 SESSION_SETTINGS_CHECK_S = 10.0  # between reads of all settings, without an event of `system`
 SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
-SESSION_BLOCK_EVENTS = 256  # that sessions which are behind share; indexing them takes 5 ms
+SESSION_BLOCK_EVENTS = 256  # that sessions which are behind share; indexing them takes 2 to 5 ms,
+SESSION_BLOCK_SLICE_S = 0.0005  # ... so long at a time: an event passes the loop several times
 SPECS_NARROWING_MAX = 256  # conjunctions that are looked up in a block: more are matched instead
 SESSION_BLOCKS_BYTES_TOTAL_MAX = 16 * 1024 * 1024  # of all streams of a process
 SESSION_BLOCKS_IDLE_S = 10.0  # until an unused one is dropped
@@ -920,6 +923,10 @@ BACKTEST_SAMPLE_CHARS_MAX = 2_000  # an event's attributes as JSON; longer ones 
 BACKTEST_BUCKETS_MAX = 300  # intervals of the plot over time
 BACKTEST_CSV_ROWS_MAX = 100_000  # what a spreadsheet opens; Parquet has all
 BACKTEST_SKIPPED_LISTED_MAX = 200  # segments listed in the result; Parquet has all
+BACKTEST_PATTERN_S_MAX = 4 * 3_600.0  # for which a pattern is fed, twice at most: see JOB_S_MAX
+BACKTEST_OUTPUT_CHARS_MAX = 20_000  # an output as JSON; of a longer one its bindings are omitted
+BACKTEST_OUTPUTS_BYTES_MAX = 4 * 1024 * 1024  # of the outputs that a result lists
+BACKTEST_WAITING_BYTES_MAX = 512 * 1024  # of the partial matches of one task, and of a result
 BACKTEST_TASKS_MAX = 2_000  # a segment each up to here; a task costs Spark some 10 ms
 
 # --- inputs of jobs ---
@@ -999,6 +1006,8 @@ PATTERN_LAST_MAX = 10_000  # some 3 MB of one partition
 PATTERN_KEYS_MAX = 10_000
 PATTERN_BYTES_MAX = 8 * 1024 * 1024  # of one pattern's state in memory: 800 bytes for each key
 PATTERN_GROUP_BYTES_MAX = 128 * 1024 * 1024  # of all patterns of a group; a state is saved whole
+# of all groups of a forwarder: four large ones; an idle one has 100 MB
+PATTERN_PROCESS_BYTES_MAX = 512 * 1024 * 1024
 PATTERN_STEPS_MAX = 20_000  # of the search for one event and pattern: about 20 ms
 PATTERN_HOPS_MAX = 8  # outputs in a row that cause each other: more is a loop of patterns
 PATTERN_CAUSES_NAMED_MAX = 100  # cursors in an output's environment: 6 KB
@@ -1010,9 +1019,14 @@ PATTERN_OUTPUT_BYTES_PER_EVENT_MAX = 16 * 1024 * 1024  # likewise; one transacti
 PATTERN_RATE_WAIT_S_MAX = 1.0  # then a group looks whether its quota of events has changed
 PATTERN_OUTPUT_BYTES_PER_WRITE = 4 * 1024 * 1024  # then they are written
 PATTERN_WRITE_EVENTS_MAX = 4_000  # events without outputs between two writes
+PATTERN_IDLE_CHECKPOINT_S = 60.0  # of a group without patterns; retention waits for so long
 PATTERN_SNAPSHOT_EVENTS_MAX = 200_000  # between two snapshots: a restart feeds them again
 PATTERN_SNAPSHOT_INTERVAL_S = 10.0  # at least; a restart feeds what came since
 PATTERN_SNAPSHOT_SHARE = 0.05  # of a runner's time for snapshots at most: a large one comes later
+PATTERN_UNREADABLE_RETRY_S = 30.0  # a group whose state cannot be read; a change of it comes first
+PATTERN_SLICE_S = 0.001  # of a group's work before others run; timers are no finer
+PATTERN_SLICE_PAUSE = 4.0  # times a slice, in which no long work runs if others have short work ...
+PATTERN_SHORT_WORK_S = 1.0  # ... or had some within so many seconds
 PATTERN_LAG_INTERVAL_S = 1.0  # between two reports of the lag of groups
 
 # --- groups of patterns ---
@@ -1056,10 +1070,9 @@ TEMPORAL_SHOWN_MAX = 100  # partial matches of one pattern in an answer
 PROGRAM_CHARS_MAX = 16_384  # of its text; compiled in some 10 ms
 PROGRAM_PARTS_MAX = 2_000  # words and constants of its text
 PROGRAM_DEPTH_MAX = 64  # nested forms; the compiler calls itself for each
-AGENT_STEPS_MAX = 20_000  # of one run: some 10 ms, in which no other agent runs
+AGENT_STEPS_MAX = 20_000  # of one run: some 10 ms
+AGENT_STEPS_AT_ONCE = 500  # then other groups may run: some 0.25 ms
 AGENT_CHARS_PER_STEP = 64  # of texts that a function reads or copies, for one step more
-AGENT_RUN_S_MAX = 0.5  # of one run, if the machine is much slower than that
-AGENT_CLOCK_STEPS = 1_000  # between two looks at the clock
 AGENT_MEMORY_BYTES_MAX = 2 * 1024 * 1024  # of all values that one run creates, though they may end
 AGENT_CALL_DEPTH_MAX = 1_000  # functions that wait for another; a frame has some 0.2 kB
 AGENT_TEXT_CHARS_MAX = 65_536  # of one text; an event's attributes have no longer one

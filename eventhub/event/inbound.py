@@ -236,11 +236,13 @@ _UNCHANGED = (  # fields that are copied as they are
 _AT = EventIn.__struct_fields__.index("mask") + 1
 _NOT_GIVEN = astuple(EventIn(domain="-", type="-"))[_AT:]
 _values = attrgetter(*_UNCHANGED)
+_DEFAULTS = _values(EventIn(domain="-", type="-"))
 
 
 def _add_given(fields: dict[str, Any], event: EventIn) -> None:
     values = _values(event)
-    fields.update(compress(zip(_UNCHANGED, values, strict=False), values))
+    if values != _DEFAULTS:
+        fields.update(compress(zip(_UNCHANGED, values, strict=False), values))
     if event.body is not UNSET or event.body_base64 is not UNSET or event.content_type:
         _add_body(fields, event)
     if event.id is not None:
@@ -253,7 +255,8 @@ def _add_given(fields: dict[str, Any], event: EventIn) -> None:
     if event.environment:
         environment = check_json(event.environment, "environment", limits.ENVIRONMENT_BYTES_MAX)
         fields["environment"] = environment
-    _add_times(fields, event)
+    if event.time or event.expires_at or event.expires_in_ms:
+        _add_times(fields, event)
     if event.security_level != "med":
         fields["security_level"] = event.security_level.upper()
     if event.tombstone and not event.key:
@@ -326,7 +329,8 @@ def check_attributes(attributes: dict[str, Any]) -> bytes:
     text = check_json(attributes, "attributes", limits.ATTRIBUTES_BYTES_MAX)
     if len(attributes) > limits.ATTRIBUTES_COUNT_MAX:
         raise errors.FieldTooLong(field="attributes", count_max=limits.ATTRIBUTES_COUNT_MAX)
-    _check_values(attributes, text)
+    if len(text) >= limits.ATTRIBUTES_VALUES_MAX:  # else it has fewer values
+        _check_values(attributes, text)
     if references.MARK in text:
         references.check_references(attributes, "attributes")
     return text

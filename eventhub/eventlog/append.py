@@ -6,7 +6,7 @@ and reads its rows. `append_in` runs it inside a caller's transaction, the group
 (appender.py) on a connection of its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -19,10 +19,11 @@ from eventhub.eventlog.drafts import Appended, AppendedBatch, NewRow, Outcome, R
 from eventhub.eventlog.errors import Changed
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
-from eventhub.postgresql.arrays import adapt, bytea_array, int8_array, text_array
+from eventhub.postgresql.arrays import adapt, bytea_array, int4, int8_array, text_array
 from eventhub.postgresql.rows import in_order, scalars
 
 SQL = queries.load("eventhub/eventlog/sql/append.sql")
+_PRODUCER_WINDOW = int4(limits.PRODUCER_WINDOW)
 
 
 class AppendRow(NamedTuple):
@@ -35,9 +36,13 @@ class AppendRow(NamedTuple):
     first: int
     last: int
     appended_at_us: int
+    watchers: list[int] | None
 
 
 Rows = Sequence[tuple[Any, ...]]  # with the fields of an AppendRow
+
+
+Call = Callable[[Sequence[Any]], Awaitable[Rows]]  # calls the function with encoded arguments
 
 
 class _Refusal(NamedTuple):
@@ -50,7 +55,19 @@ class _Refusal(NamedTuple):
 async def append_batch(
     connection: psycopg.AsyncConnection[Any], requests: list[Request]
 ) -> AppendedBatch:
-    """Append several requests in one transaction, on a connection in autocommit mode.
+    """Append several requests in one transaction, on a connection in autocommit mode."""
+
+    async def call(arguments: Sequence[Any]) -> Rows:
+        cursor = connection.cursor(binary=True, row_factory=in_order(AppendRow))
+        adapt(cursor)
+        await cursor.execute(SQL["append"], arguments)
+        return await cursor.fetchall()
+
+    return await append_requests(call, requests)
+
+
+async def append_requests(call: Call, requests: list[Request]) -> AppendedBatch:
+    """Append several requests in one transaction.
 
     A refused request does not fail the others: the function then stores nothing and is called again
     without it.
@@ -61,10 +78,7 @@ async def append_batch(
         drafts = list(chain.from_iterable(accepted))
         rows: Rows = []
         if drafts:
-            cursor = connection.cursor(binary=True, row_factory=in_order(AppendRow))
-            adapt(cursor)
-            await cursor.execute(SQL["append"], _arguments(drafts))
-            rows = await cursor.fetchall()
+            rows = await call(_arguments(drafts))
         problems = _refusals(rows, requests, refused)
         if not problems:
             return _batch(requests, refused, drafts, rows)
@@ -154,7 +168,7 @@ def heads_text(heads: dict[int, int]) -> str:
     return " ".join(f"{stream_id}:{sequence}" for stream_id, sequence in heads.items())
 
 
-def _arguments(drafts: Request) -> tuple[Any, ...]:
+def _arguments(drafts: Request) -> tuple[bytes | None, ...]:
     producers = [draft.producer for draft in drafts]
     clients = incarnations = numbers = tokens = keys = tombstones = None
     if any(producers):
@@ -173,7 +187,7 @@ def _arguments(drafts: Request) -> tuple[Any, ...]:
         clients,
         incarnations,
         numbers,
-        limits.PRODUCER_WINDOW,
+        _PRODUCER_WINDOW,
         tokens,
         keys,
         tombstones,
@@ -188,7 +202,7 @@ def _refusals(
     """
     bad = {
         draft: _Refusal(outcome, first)
-        for outcome, draft, _, _, first, _, _ in rows
+        for outcome, draft, _, _, first, _, _, _ in rows
         if outcome in ("unknown_stream", "producer_window")
     }
     if not bad:
@@ -238,11 +252,14 @@ def _batch(
     repeated: list[tuple[int, int]] = []  # drafts that repeat an earlier one of the batch
     heads: dict[int, Cursor] = {}  # of streams with a duplicate
     runs: dict[int, list[tuple[str, int, int]]] = {}
+    watchers: dict[int, Sequence[int]] = {}
     at_us = 0
-    for outcome, index, stream_id, uuid, first, last, appended_at_us in rows:
+    for outcome, index, stream_id, uuid, first, last, appended_at_us, watched_by in rows:
         if outcome == "run":
             runs.setdefault(stream_id, []).append((str(uuid), first, last))
             at_us = appended_at_us
+            if watched_by:
+                watchers[stream_id] = watched_by
         elif outcome == "duplicate":
             appended[index] = Appended(stream_id, str(uuid), first, True)
         elif outcome == "head":
@@ -262,7 +279,7 @@ def _batch(
         appended[at] = found and found._replace(duplicate=True)
     if heads:
         appended = [one and _with_head(one, heads) for one in appended]
-    return AppendedBatch(_by_request(requests, refused, appended), new)
+    return AppendedBatch(_by_request(requests, refused, appended), new, watchers)
 
 
 def _with_head(appended: Appended, heads: dict[int, Cursor]) -> Appended:

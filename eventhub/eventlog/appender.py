@@ -20,17 +20,17 @@ from eventhub.base.errors import (
 )
 from eventhub.base.fair_queue import HUB_WORK, FairQueue, QueueOwner
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.append import append_batch
+from eventhub.eventlog.append import SQL, AppendRow, append_requests
 from eventhub.eventlog.drafts import Appended, AppendedBatch, Outcome, Request
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.tail import Tail
 from eventhub.postgresql.connections import (
     CONNECTION_ERRORS,
-    Connection,
     answered_within,
     broken,
     connect,
 )
+from eventhub.postgresql.prepared import PreparedStatement
 
 log = get_logger(__name__)
 
@@ -54,7 +54,7 @@ class Appender:
         self._url = url
         self._durability = durability
         self._tail = tail
-        self._connection: Connection | None = None
+        self._statement: PreparedStatement | None = None
         self._waiting: FairQueue[_WaitingRequest] = FairQueue()
         self._waiting_events = 0
         self._waiting_bytes = 0
@@ -102,8 +102,8 @@ class Appender:
             _answer_all(
                 self._take_all(), DatabaseUnavailable("The hub is stopping; nothing was stored.")
             )
-            if self._connection is not None:
-                await self._connection.close()
+            if self._statement is not None:
+                await self._statement.close()
 
     def _take(self) -> list[_WaitingRequest]:
         """Take waiting requests in fair order, up to the size of one transaction; at least one."""
@@ -172,14 +172,14 @@ class Appender:
         """Append in one transaction. Raises DatabaseUnavailable or StorageFull if nothing was
         stored, OutcomeUnknown if the connection broke before the answer.
         """
-        connection = await self._connected()
+        statement = await self._connected()
         requests = [waiting.request for waiting in taken]
         try:
-            with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
-                return await append_batch(connection, requests)
+            with answered_within(statement.connection, limits.APPEND_TIMEOUT_S_MAX):
+                return await append_requests(statement.fetch, requests)
         except BaseException as error:
-            server_refused = isinstance(error, psycopg.Error) and not connection.closed
-            self._drop(connection)
+            server_refused = isinstance(error, psycopg.Error) and not statement.connection.closed
+            self._drop(statement)
             if isinstance(error, psycopg.errors.DiskFull):
                 raise StorageFull(retry_after_s=limits.STORAGE_FULL_RETRY_S) from error
             if not isinstance(error, CONNECTION_ERRORS):
@@ -189,18 +189,18 @@ class Appender:
             log.warning("append_outcome_unknown", requests=len(taken), error=str(error))
             raise OutcomeUnknown() from error
 
-    async def _connected(self) -> Connection:
-        if self._connection is not None and broken(self._connection):
-            self._drop(self._connection)
-        if self._connection is None:
+    async def _connected(self) -> PreparedStatement:
+        if self._statement is not None and broken(self._statement.connection):
+            self._drop(self._statement)
+        if self._statement is None:
             try:
-                self._connection = await self._connect()
+                self._statement = await self._connect()
             except DatabaseUnavailable:
                 self._refuse_until_s = asyncio.get_running_loop().time() + limits.RECONNECT_PAUSE_S
                 raise
-        return self._connection
+        return self._statement
 
-    async def _connect(self) -> Connection:
+    async def _connect(self) -> PreparedStatement:
         """Connect, and prove the log's continuity before anything is appended."""
         name = "eventhub append" if self._durability == "sync" else "eventhub append async"
         connection = await connect(self._url, name=name)
@@ -209,18 +209,20 @@ class Appender:
                 proof = await self._tail.continuity.prove(connection)
                 if self._durability == "async":
                     await connection.execute("SET synchronous_commit = off")
+                statement = PreparedStatement(connection, SQL["append"], AppendRow._fields)
+                await statement.prepare()
         except BaseException as error:
             await connection.close()
             if isinstance(error, (*CONNECTION_ERRORS, psycopg.Error)):
                 raise DatabaseUnavailable() from error
             raise
         self._tail.connected(proof.life)
-        return connection
+        return statement
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, statement: PreparedStatement) -> None:
         """Discard a connection in an unknown state; the server rolls back its transaction."""
-        self._connection = None
-        _closing.add(task := asyncio.ensure_future(_close(connection)))
+        self._statement = None
+        _closing.add(task := asyncio.ensure_future(statement.close()))
         task.add_done_callback(_closing.discard)
 
     def _publish(self, taken: list[_WaitingRequest], batch: AppendedBatch) -> None:
@@ -229,16 +231,12 @@ class Appender:
         """
         metrics.APPENDED.inc(len(batch.rows))
         metrics.APPEND_BATCH.observe(len(batch.rows))
-        self._tail.committed(batch.rows, durable=self._durability == "sync")
+        self._tail.committed(batch.rows, batch.watchers, durable=self._durability == "sync")
         for waiting, outcome in zip(taken, batch.outcomes, strict=True):
             _answer(waiting, outcome)
 
 
 _closing: set["asyncio.Future[None]"] = set()
-
-
-async def _close(connection: Connection) -> None:
-    await connection.close()
 
 
 def _answer(waiting: _WaitingRequest, outcome: Outcome) -> None:

@@ -61,9 +61,10 @@ Outcome = list[Appended] | EventHubError
 
 
 class AppendedBatch(NamedTuple):
-    """The result of one transaction: the outcome of each request, and the new rows in order of
-    their sequences.
+    """The result of one transaction: the outcome of each request, the new rows in order of their
+    sequences, and the watchers of their streams: backends on which processes listen.
     """
 
     outcomes: list[Outcome]
     rows: list[NewRow]
+    watchers: dict[int, Sequence[int]]  # by stream; none without watchers

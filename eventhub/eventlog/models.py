@@ -8,6 +8,7 @@ stream has only its row of `streams`: its events, head and segment are in Redis.
 
 from datetime import UTC, datetime
 
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.functions import RandomUUID, TransactionNow
 from django.db import models
 from django.db.models import (
@@ -171,6 +172,11 @@ class StreamHead(models.Model):
         db_comment="the last sequence; first - 1 while the open segment is empty"
     )
     bytes = BigIntegerField(db_comment="stored bytes in the open segment")
+    watchers = ArrayField(
+        IntegerField(),
+        null=True,
+        db_comment="backends on which processes listen that follow the stream; null: none",
+    )
 
     storage = TableStorage(parameters={"fillfactor": 40})
 

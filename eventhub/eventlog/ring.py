@@ -6,7 +6,7 @@ higher one means a hole that must be read from the log.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, KeysView
 from contextlib import asynccontextmanager
 
 from eventhub.base import limits
@@ -157,6 +157,10 @@ class Rings:
 
     def get(self, stream_id: int) -> Ring | None:
         return self._rings.get(stream_id)
+
+    def ids(self) -> KeysView[int]:
+        """Return the streams that have a ring."""
+        return self._rings.keys()
 
     def all(self) -> list[tuple[int, Ring]]:
         """Return the present rings, after removing those that were unwatched for long."""

@@ -4,6 +4,9 @@ Rings are fed by three sources: rows that this process appended, NOTIFY from oth
 a poll of the heads every 250 ms while there are readers, because a NOTIFY may be lost. A ring
 accepts only its next sequence.
 
+An append is announced only if another process follows the stream (watchers.py). Of other streams
+one is announced from time to time, because the log's maintenance rests while nothing is stored.
+
 Concurrency contract: one event loop; only the task `_keep_full` reads for the rings, on a
 connection of its own, so that readers that catch up cannot delay it.
 """
@@ -11,7 +14,8 @@ connection of its own, so that readers that catch up cannot delay it.
 import asyncio
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from psycopg_pool import AsyncConnectionPool
 
@@ -27,6 +31,7 @@ from eventhub.eventlog.read import heads, read
 from eventhub.eventlog.ring import Ring, Rings
 from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
+from eventhub.eventlog.watchers import Watchers
 from eventhub.postgresql.connections import (
     CONNECTION_ERRORS,
     Connection,
@@ -58,13 +63,15 @@ class Tail:
         self._url = url
         self._direct_url = direct_url
         self._pool = pool
-        self.rings = Rings(shares, self._head, self._poll_soon)
+        self.rings = Rings(shares, self._head, self._created)
         self.on_stored: Callable[[], None] = _do_nothing  # called when any process stored events
         # notified of what another package has announced in any process: by kind, with an id
         self.listeners: dict[str, Callable[[int], None]] = {}
         self._notices: set[tuple[str, int]] = set()  # to be announced
         self._received: dict[int, int] = {}  # stream -> announced head that is not read yet
         self._some_received = asyncio.Event()
+        self._watchers = Watchers(pool, self.rings, self._poll_soon)
+        self._stored_at_s = -math.inf  # when a stream without watchers was last announced
         self._dirty: dict[int, int] = {}  # stream -> head that other processes do not know yet
         self._some_dirty = asyncio.Event()
         self._poll_at_s = 0.0
@@ -77,23 +84,41 @@ class Tail:
         async with reading(self._pool) as connection:
             return (await heads(connection, [stream_id])).get(stream_id, Cursor("", 0))
 
-    def committed(self, rows: list[NewRow], *, durable: bool = False) -> None:
+    def committed(
+        self,
+        rows: list[NewRow],
+        watchers: Mapping[int, Sequence[int]] = MappingProxyType({}),
+        *,
+        durable: bool = False,
+    ) -> None:
         """Add rows that this process has just committed, in order, to their rings, and announce
-        them to the other processes. `durable`: they are on the disk.
+        them to the other processes that follow their streams. `watchers`: as in AppendedBatch.
+        `durable`: they are on the disk.
         """
-        if durable and rows:
+        if not rows:
+            return
+        if durable:
             self.continuity.committed(rows[-1])
         by_stream: dict[int, list[NewRow]] = {}
         for row in rows:
             by_stream.setdefault(row.stream_id, []).append(row)
         for stream_id, new in by_stream.items():
-            self._dirty[stream_id] = new[-1].sequence
+            if self._watchers.others(watchers.get(stream_id, ())) or self._long_silent():
+                self._dirty[stream_id] = new[-1].sequence
+                self._some_dirty.set()
             ring = self.rings.get(stream_id)
             if ring is not None:
                 complete = ring.push([StoredEvent(*row[1:]) for row in new])
                 if not complete:  # another process appended in between: read now, not at the poll
                     self._receive(stream_id, new[-1].sequence)
-        self._some_dirty.set()
+
+    def _long_silent(self) -> bool:
+        """Return whether no stream without watchers was announced for a while; note that one is."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s < self._stored_at_s + limits.STORED_INTERVAL_S:
+            return False
+        self._stored_at_s = now_s
+        return True
 
     def announce(self, kind: str, id: int) -> None:
         """Notify the listeners of all processes, this one included, after a commit. A notification
@@ -101,6 +126,11 @@ class Tail:
         """
         self._notices.add((kind, id))
         self._some_dirty.set()
+
+    def _created(self) -> None:
+        """Follow a further stream."""
+        self._watchers.check()
+        self._poll_soon()
 
     def connected(self, life: str) -> None:
         """Note a new connection to the database. If it is in another life, invalidate the rings."""
@@ -116,6 +146,7 @@ class Tail:
             group.create_task(run_forever("tail listen", self._listen))
             group.create_task(run_forever("tail keep full", self._keep_full))
             group.create_task(run_forever("tail notify", self._notify))
+            group.create_task(run_forever("tail watch", self._watchers.run))
 
     async def _keep_full(self) -> None:
         """Read announced events at once, and poll all heads every 250 ms, less often without
@@ -173,6 +204,7 @@ class Tail:
     async def _poll(self, connection: Connection) -> None:
         started_s = asyncio.get_running_loop().time()
         lives = {stream_id: ring.life for stream_id, ring in self.rings.all()}
+        self._watchers.check()
         if not lives:
             return
         with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
@@ -220,9 +252,11 @@ class Tail:
                 connection = await connect(self._direct_url, name="eventhub listen")
                 try:
                     await connection.execute("LISTEN eventhub_heads")
+                    self._watchers.listening(connection.info.backend_pid)
                     async for payload in notifications(connection):
                         self._receive_all(payload)
                 finally:
+                    self._watchers.listening(None)
                     await connection.close()
             except (*CONNECTION_ERRORS, EventHubError):
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)

@@ -14,7 +14,7 @@ import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 import redis
@@ -25,9 +25,7 @@ from redis.backoff import NoBackoff
 from eventhub.base import limits
 from eventhub.base.errors import (
     DatabaseUnavailable,
-    EventHubError,
     Gone,
-    OutcomeUnknown,
     Overloaded,
     ProducerWindow,
     SegmentMismatch,
@@ -40,24 +38,21 @@ from eventhub.eventlog.read import AtTime, Position, ReadLimits, Start
 from eventhub.eventlog.ring import Ring, Rings
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.eventlog.transient_history import TransientHistory
+from eventhub.eventlog.transient_requests import (
+    WaitingAppend,
+    answer_group,
+    answer_one,
+    evaluated,
+    grouped,
+)
 from eventhub.eventlog.transient_scripts import (
-    APPEND,
     AWAY,
     CHANNEL,
     NO_REDIS,
     READ,
-    NotSent,
-    draft_values,
     keys,
-    stored_nothing,
 )
 from eventhub.postgresql.rows import scalars
-
-
-class _WaitingAppend(NamedTuple):
-    stream_id: int
-    values: list[Any]  # of the script, after the new UUID
-    answer: "asyncio.Future[Any]"
 
 
 class Transient:
@@ -75,7 +70,7 @@ class Transient:
         self._received: set[int] = set()  # streams with announced events that are not read yet
         self._some_received = asyncio.Event()
         self._poll_at_s = 0.0
-        self._waiting: deque[_WaitingAppend] = deque()
+        self._waiting: deque[WaitingAppend] = deque()
         self._some_waiting = asyncio.Event()
 
     async def close(self) -> None:
@@ -88,18 +83,18 @@ class Transient:
         Raises ProducerWindow, TransientUnavailable, DatabaseUnavailable (nothing was stored),
         OutcomeUnknown, Overloaded.
         """
-        values: list[Any] = [
+        settings: list[Any] = [
             stream.retain_events or limits.TRANSIENT_EVENTS_DEFAULT,
             stream.retain_bytes or limits.TRANSIENT_BYTES_DEFAULT,
             limits.PRODUCER_WINDOW,
             limits.TRANSIENT_PRODUCER_S,
             f"{CHANNEL}{stream.id}",
         ]
-        for draft in drafts:
-            values += draft_values(draft)
         if self._redis is None:
             raise TransientUnavailable(NO_REDIS)
-        found = await self.history.call(lambda terms: self._submit(stream.id, [*terms, *values]))
+        found = await self.history.call(
+            lambda terms: self._submit(stream.id, [*terms, *settings], drafts)
+        )
         segment, at_us, given, *last = found
         if not segment:
             raise ProducerWindow(index=at_us, field="id.sequence", highest=int(given))
@@ -110,12 +105,12 @@ class Transient:
         self._push(stream.id, _stored(drafts, appended, int(at_us)))
         return appended
 
-    async def _submit(self, stream_id: int, values: list[Any]) -> Any:
+    async def _submit(self, stream_id: int, terms: list[Any], drafts: Sequence[Draft]) -> Any:
         """Return the script's answer to one request. Waiting requests share a round trip."""
         if len(self._waiting) >= limits.TRANSIENT_WAITING_MAX:
             raise Overloaded
         answer = asyncio.get_running_loop().create_future()
-        self._waiting.append(_WaitingAppend(stream_id, values, answer))
+        self._waiting.append(WaitingAppend(stream_id, terms, drafts, answer))
         self._some_waiting.set()
         return await answer
 
@@ -128,12 +123,12 @@ class Transient:
                 taken = [self._waiting.popleft() for _ in range(count)]
                 if not self._waiting:
                     self._some_waiting.clear()
-                found = await _evaluated(client, taken)
-                for waiting, each in zip(taken, found, strict=True):
-                    _answer(waiting.answer, each)
+                groups = grouped(taken)
+                for group, found in zip(groups, await evaluated(client, groups), strict=True):
+                    answer_group(group, found)
         finally:
             while self._waiting:
-                _answer(self._waiting.popleft().answer, TransientUnavailable())
+                answer_one(self._waiting.popleft(), TransientUnavailable())
 
     async def _head(self, stream_id: int) -> Cursor:
         return (await self._read(stream_id, 1, 0))[0]
@@ -315,42 +310,6 @@ def _client(url: str) -> "redis.asyncio.Redis":
         socket_connect_timeout=limits.TRANSIENT_TIMEOUT_S_MAX,
         retry=Retry(NoBackoff(), 0),
     )
-
-
-async def _evaluated(client: "redis.asyncio.Redis", taken: Sequence[_WaitingAppend]) -> list[Any]:
-    """Run the append script for each request; return answers, or exceptions in their positions."""
-    try:
-        async with asyncio.timeout(limits.TRANSIENT_TIMEOUT_S_MAX):
-            await _connected(client)
-            async with client.pipeline(transaction=False) as pipe:
-                for stream_id, values, _ in taken:
-                    pipe.eval(APPEND, 4, *keys(stream_id), str(uuid.uuid4()), *values)
-                return await pipe.execute(raise_on_error=False)
-    except Exception as error:
-        return [error] * len(taken)
-
-
-async def _connected(client: "redis.asyncio.Redis") -> None:
-    """Ensure that the pool has an open connection for the next command. Raises NotSent."""
-    pool = client.connection_pool
-    try:
-        connection = await pool.get_connection()  # type: ignore[no-untyped-call]
-        await pool.release(connection)
-    except Exception as error:
-        raise NotSent from error
-
-
-def _answer(answer: "asyncio.Future[Any]", found: Any) -> None:
-    if answer.done():
-        return
-    if isinstance(found, EventHubError):
-        answer.set_exception(found)
-    elif isinstance(found, BaseException):
-        unavailable = TransientUnavailable() if stored_nothing(found) else OutcomeUnknown()
-        unavailable.__cause__ = found
-        answer.set_exception(unavailable)
-    else:
-        answer.set_result(found)
 
 
 def _stored(drafts: Sequence[Draft], appended: list[Appended], at_us: int) -> list[StoredEvent]:

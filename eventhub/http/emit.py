@@ -76,6 +76,9 @@ class EmittedJson(TypedDict):
     duplicates: list[DuplicateJson]
 
 
+_ONE_RANGE = b'{"stream":%b,"ranges":[{"segment":"%b","first":%d,"last":%d}],"duplicates":[]}'
+
+
 class Emitted(NamedTuple):
     """The positions of the events of one request: ranges of new sequence numbers, and the events
     that were stored before.
@@ -99,9 +102,19 @@ class Emitted(NamedTuple):
         """Return the answer, with the numbers that the request added as a header."""
         headers: Headers = []
         if self.ranges:
-            caused = f"{self.ranges[0][1]}-{self.ranges[-1][2]}"
-            headers.append((b"eventhub-caused", caused.encode()))
-        return Response(200, orjson.dumps(self.json()), headers, position=self.head)
+            headers.append((b"eventhub-caused", b"%d-%d" % (self.ranges[0][1], self.ranges[-1][2])))
+        return Response(200, self._body(), headers, position=self.head)
+
+    def _body(self) -> bytes:
+        """Return the answer as JSON; the most frequent one is formatted without objects."""
+        if self.duplicates or len(self.ranges) != 1:
+            return orjson.dumps(self.json())
+        [(segment, first, last)] = self.ranges
+        values = (orjson.dumps(self.stream), segment.encode(), first, last)
+        return (
+            b'{"stream":%b,"ranges":[{"segment":"%b","first":%d,"last":%d}],"duplicates":[]}'
+            % values
+        )
 
 
 class EmitServices(NamedTuple):
@@ -297,6 +310,11 @@ async def require_quotas(authorizer: Authorizer, principal: Principal, info: Str
         raise
 
 
+_USUAL = frozenset(  # headers that `_own_headers` does not look at
+    (b"host", b"authorization", b"content-type", b"content-length", b"accept", b"user-agent")
+)
+
+
 def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:
     """Return the request's Idempotency-Key ("": none) and the headers of a binary CloudEvent, by
     name without `ce-`. Raises UnsupportedMediaType for a compressed body.
@@ -304,6 +322,8 @@ def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:
     key = ""
     ce_headers: dict[str, str] = {}
     for name, value in headers:
+        if name in _USUAL:
+            continue
         if name == b"idempotency-key":
             key = _key(value.decode("latin-1"))
         elif name in (b"if-match", b"if-none-match"):

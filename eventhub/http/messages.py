@@ -5,6 +5,7 @@ response, a stream or an error. Plain module.
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -65,16 +66,14 @@ class Peer:
     """The connection of a request, beyond what ASGI offers: whether it is open, how much it has not
     taken yet, and how to abort it (eventhub/web/server.py). Without a server it is always open.
 
-    The server writes through it, so that the head and the body of a response can be sent together:
-    a system call costs more than all the rest of a short response.
+    The server writes through it.
     """
 
-    __slots__ = ("_held", "_transport", "gone", "stopping", "waker", "whole")
+    __slots__ = ("_transport", "gone", "stopping", "waker", "whole")
     variant = "chunk"
 
     def __init__(self, transport: asyncio.Transport | None = None) -> None:
         self._transport = transport
-        self._held: list[bytes] | None = None
         self.whole = False  # the newest request, and so each before it, was received completely
         self.gone = False
         self.stopping = False  # the server is shutting down: finish soon
@@ -94,9 +93,7 @@ class Peer:
         self._wake()
 
     def write(self, data: bytes) -> None:
-        if self._held is not None:
-            self._held.append(data)
-        elif self._transport is not None:
+        if self._transport is not None:
             self._transport.write(data)
 
     def prepare(self, frames: Sequence[bytes]) -> bytes:
@@ -106,24 +103,14 @@ class Peer:
 
     def write_prepared(self, data: bytes) -> bool:
         """Write a chunk at once; return False if the client takes none now."""
-        if self._held is not None or self.over or self.is_closing():
+        if self.over or self.is_closing():
             return False
         if self.unsent_bytes() > limits.SOCKET_WRITE_BYTES_MAX:
             return False
         self.write(data)
         return True
 
-    def hold(self) -> None:
-        """Buffer writes until `release` or `close`."""
-        self._held = []
-
-    def release(self) -> None:
-        held, self._held = self._held, None
-        if held and self._transport is not None and not self._transport.is_closing():
-            self._transport.write(b"".join(held))
-
     def close(self) -> None:
-        self.release()
         if self._transport is not None:
             self._transport.close()
 
@@ -195,12 +182,17 @@ def read_head(headers: Headers, *, compressed: bool = False) -> Head:
             credentials += 1
             credential = _bearer(value)
         elif name == b"content-type":
-            content_type = value.split(b";", 1)[0].strip().lower().decode("latin-1")
+            content_type = _media_type(value)
         elif name == b"content-encoding" and not compressed:
             require_uncompressed(value)
     if credentials > 1:
         raise _several_credentials()
     return Head(_checked(credential), content_type, content_length(headers))
+
+
+@lru_cache(maxsize=64)
+def _media_type(value: bytes) -> str:
+    return value.split(b";", 1)[0].strip().lower().decode("latin-1")
 
 
 def require_uncompressed(encoding: bytes) -> None:
@@ -321,12 +313,8 @@ async def send_response(send: Send, response: Response, incoming: Incoming) -> N
     ]
     received = incoming.complete or incoming.peer.whole
     lingers = response.status >= 400 and not received
-    incoming.peer.hold()
-    try:
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        await send({"type": "http.response.body", "body": response.body, "more_body": lingers})
-    finally:
-        incoming.peer.release()
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body, "more_body": lingers})
     if lingers:
         await _discard_rest(incoming)
         await send({"type": "http.response.body", "body": b""})

@@ -16,7 +16,11 @@ def with_request_ids(app: AsgiApp) -> AsgiApp:
     """Wrap an application of HTTP or of a websocket. `scope["client"]` has the real address."""
 
     async def begin(scope: Scope, receive: Receive, send: Send) -> None:
-        sent = next((value for name, value in scope["headers"] if name == HEADER), b"")
+        sent = b""
+        for name, value in scope["headers"]:
+            if name == HEADER:
+                sent = value
+                break
         request_id = caller.request_id_of(sent.decode("latin-1"))
         peer = scope.get("client")  # none on a Unix socket
         caller.arrive(address=str(peer[0]) if peer else "", request_id=request_id)

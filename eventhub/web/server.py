@@ -1,4 +1,4 @@
-"""uvicorn's HTTP server and protocol with six additions. Plain module.
+"""uvicorn's HTTP server and protocol with some additions. Plain module.
 
 Invalid HTTP is answered with a problem document. Headers must arrive in time, and are bounded. Only
 a GET can become a websocket. A streaming route is notified when its client disconnects or the
@@ -15,7 +15,11 @@ from typing import Any
 
 import orjson
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from eventhub.base import limits
 from eventhub.base.errors import BadRequest, EventHubError, HeadersTooLarge, RequestTimeout
@@ -50,10 +54,82 @@ class HubServer(uvicorn.Server):
             self._loop.call_soon_threadsafe(self._signalled.set)
 
 
+class HubCycle(RequestResponseCycle):
+    """One request and its response. A response of known length is written at once, head and body
+    together: a system call costs more than all the rest of a short response. uvicorn sends all
+    others.
+    """
+
+    _head = b""  # not written yet
+
+    async def send(self, message: Any) -> None:
+        if not self.response_started and message["type"] == "http.response.start":
+            self._head = self._complete_head(message)
+            if self._head:
+                self.response_started = True
+                self.waiting_for_100_continue = False
+                return
+        elif self._head:
+            head, self._head = self._head, b""
+            if self._send_whole(head, message):
+                return
+        await super().send(message)
+
+    def _complete_head(self, message: Any) -> bytes:
+        """Return the status line and headers; empty if the length of the body is not known, or
+        uvicorn has to look at the headers.
+        """
+        if self.scope["method"] == "HEAD" or self.access_log or self.disconnected:
+            return b""
+        headers = [*self.default_headers, *message.get("headers", ())]
+        length = -1
+        for name, value in headers:
+            if name == b"content-length":
+                length = int(value)
+            elif name.lower() in _SPECIAL:
+                return b""
+        if length < 0:
+            return b""
+        self.expected_content_length, self.chunked_encoding = length, False
+        if not self.keep_alive:
+            headers.append((b"connection", b"close"))
+        lines = [b"%b: %b\r\n" % header for header in headers]
+        head = b"".join((STATUS_LINE[message["status"]], *lines, b"\r\n"))
+        breaks = len(lines) + 2
+        if head.count(b"\n") != breaks or head.count(b"\r") != breaks:
+            raise RuntimeError("a header contains a line break")
+        return head
+
+    def _send_whole(self, head: bytes, message: Any) -> bool:
+        """Send the head, with the body if it is complete; return whether it is."""
+        if self.disconnected:
+            return True
+        body = message.get("body", b"")
+        if (
+            message["type"] != "http.response.body"
+            or message.get("more_body")
+            or len(body) != self.expected_content_length
+            or self.flow.write_paused
+        ):
+            self.transport.write(head)
+            return False
+        self.transport.write(head + body)
+        self.response_complete = True
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+        return True
+
+
+_SPECIAL = (b"connection", b"transfer-encoding", b"content-length")  # those of uvicorn
+
+
 class HubHttpProtocol(HttpToolsProtocol):
     """One connection of HTTP."""
 
     _headers_timer: asyncio.TimerHandle | None = None
+    _in_headers = False
     _refused = False
     _progressed = False
     _fruitless_bytes = 0  # received since the last progress
@@ -67,7 +143,7 @@ class HubHttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self.scope["extensions"] = {"eventhub.peer": self._peer}  # type: ignore[dict-item]
         self._peer.whole = False
-        self._await_headers()
+        self._in_headers = True
 
     def data_received(self, data: bytes) -> None:
         """Bound the bytes that bring neither the end of the headers nor a part of the body."""
@@ -75,6 +151,8 @@ class HubHttpProtocol(HttpToolsProtocol):
             return
         self._progressed = False
         super().data_received(data)
+        if self._in_headers:
+            self._await_headers()
         self._fruitless_bytes = 0 if self._progressed else self._fruitless_bytes + len(data)
         if self._fruitless_bytes > limits.HEAD_BYTES_MAX:
             error = HeadersTooLarge(bytes_max=limits.HEAD_BYTES_MAX)
@@ -90,9 +168,11 @@ class HubHttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._progressed = True
+        self._in_headers = False
         self._cancel_timer()
         super().on_headers_complete()
         if self.cycle is not None:
+            self.cycle.__class__ = HubCycle  # uvicorn has no setting for it
             self.cycle.transport = self._peer  # type: ignore[assignment]
 
     def connection_lost(self, exc: Exception | None) -> None:

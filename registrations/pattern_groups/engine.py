@@ -25,7 +25,7 @@ from registrations.pattern_groups.consumed import ConsumedRun, ConsumedRuns
 from registrations.pattern_groups.definition import Tree
 from registrations.patterns.ast import AssignAction, Pattern
 from registrations.patterns.checks import actions_of
-from registrations.patterns.engine import ReadyEngine
+from registrations.patterns.engine import PatternLoad, ReadyEngine
 from registrations.patterns.leaves import LeafIndex
 from registrations.patterns.pattern_engine import EventPosition, Waiting
 from registrations.temporal.engine import TemporalEngine
@@ -134,6 +134,28 @@ class HubEngine:
         yield from self._ready.steps(position, event)
         yield from self._temporal.steps(position, event)
         yield from self._agents.steps(position, event)
+
+    @property
+    def memory_bytes(self) -> int:
+        """The estimated memory of partial matches, without what agents remember."""
+        return self._ready.memory_bytes + self._temporal.memory_bytes
+
+    def shed_half(self, position: EventPosition, event: Event) -> list[AgentOutput]:
+        """Discard half of the partial matches, for the memory of the process; the event is the last
+        one. The outputs from then on are no function of the events, so the caller writes a
+        snapshot.
+        """
+        return [*self._ready.shed_half(position, event), *self._temporal.shed_half(position)]
+
+    def pass_time(self, time_us: int) -> None:
+        """Take the time of an event that concerns no pattern in READY, instead of the event."""
+        self._ready.pass_time(time_us)
+
+    def load(self, number: int) -> PatternLoad | None:
+        """Return what a pattern in READY holds and has discarded; None for other languages."""
+        if isinstance(self.patterns[number].compiled, Pattern):
+            return self._ready.load(number)
+        return None
 
     def state(self) -> bytes:
         """Return the state of all engines, and which events were consumed last, with the version of

@@ -8,6 +8,7 @@ first only while it has taken others, of the same key if it has any (subscribers
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
@@ -29,6 +30,16 @@ from registrations.patterns.subscribers import Subscribers
 from registrations.patterns.waiting import waiting_of
 
 _GROUP_BYTES_GOAL = 0.9  # of the limit, once it is exceeded
+
+
+class PatternLoad(NamedTuple):
+    """What a pattern holds: partitions, and their estimated memory in bytes; and what it has
+    discarded since it was added, by reason.
+    """
+
+    keys: int
+    bytes: int
+    dropped: dict[str, int]
 
 
 def sees_all(position: EventPosition, event: Event) -> bool:
@@ -121,9 +132,23 @@ class ReadyEngine:
             self._give(self._running[number], moment, takers[number], outputs)
             yield outputs
         if self._bytes > limits.PATTERN_GROUP_BYTES_MAX:
-            discarded: list[Output] = []
-            self._shed(moment, discarded)
-            yield discarded
+            goal = int(limits.PATTERN_GROUP_BYTES_MAX * _GROUP_BYTES_GOAL)
+            yield self._shed(moment, goal, "group_bytes_max")
+
+    def shed_half(self, position: EventPosition, event: Event) -> list[Output]:
+        """Discard half of what is held; the position is that of the last event."""
+        moment = Moment(position, event, self._clock_us)
+        return self._shed(moment, self._bytes // 2, "process_bytes_max")
+
+    def pass_time(self, time_us: int) -> None:
+        """Take the time of an event that concerns no pattern, and forget what has left windows."""
+        self._clock_us = max(self._clock_us, time_us)
+        for running in self._running.values():
+            before, waited = running.bytes, bool(running.partitions)
+            running.expire(self._clock_us)
+            self._bytes += running.bytes - before
+            if waited and not running.partitions:
+                self._follow(running)
 
     def _give(
         self, running: RunningPattern, moment: Moment, mask: int, outputs: list[Output]
@@ -140,21 +165,22 @@ class ReadyEngine:
         elif bool(running.partitions) != waited:
             self._follow(running)
 
-    def _shed(self, moment: Moment, outputs: list[Output]) -> None:
+    def _shed(self, moment: Moment, goal: int, reason: str) -> list[Output]:
         """Discard half of the largest pattern's partitions, then of the next one's, until the group
-        is within its limit.
+        holds at most `goal` bytes.
         """
-        goal = limits.PATTERN_GROUP_BYTES_MAX * _GROUP_BYTES_GOAL
+        outputs: list[Output] = []
         while self._bytes > goal:
             holding = (one for one in self._running.values() if one.partitions)
             for largest in sorted(holding, key=lambda one: (-one.bytes, one.number)):
                 before = largest.bytes
-                largest.shed(before // 2, "group_bytes_max", moment, outputs)
+                largest.shed(before // 2, reason, moment, outputs)
                 self._bytes += largest.bytes - before
                 if not largest.partitions:
                     self._follow(largest)
                 if self._bytes <= goal:
                     break
+        return outputs
 
     # --- registration of elements ---
 
@@ -199,12 +225,7 @@ class ReadyEngine:
         """Return the state of all partial matches, counters and reports, with the version of its
         format.
         """
-        for running in self._running.values():
-            before, waited = running.bytes, bool(running.partitions)
-            running.expire(self._clock_us)
-            self._bytes += running.bytes - before
-            if waited and not running.partitions:
-                self._follow(running)
+        self.pass_time(self._clock_us)
         found = (running.saved() for running in self._running.values())
         saved = [one for one in found if one is not None]
         return encoded(SavedGroup(self._order, self._clock_us, saved))
@@ -242,6 +263,11 @@ class ReadyEngine:
     def keys(self, pattern: int) -> Iterator[Scalar]:
         """Yield the keys of a pattern's partitions, those with the oldest events first."""
         return (one.key for one in self._running[pattern].partitions.values())
+
+    def load(self, pattern: int) -> PatternLoad:
+        """Return what a pattern holds and has discarded."""
+        running = self._running[pattern]
+        return PatternLoad(len(running.partitions), running.bytes, running.dropped())
 
     def counter_values(self, pattern: int) -> dict[str, int | float]:
         """Return the counters of a pattern by name."""

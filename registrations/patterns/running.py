@@ -177,6 +177,10 @@ class RunningPattern:
         self._dropped.clear()
         self.ended = False
 
+    def dropped(self) -> dict[str, int]:
+        """Return how much was discarded, by reason."""
+        return {reason: total for reason, (total, _) in self._dropped.items()}
+
     def _keep_limits(self, moment: Moment, outputs: list[Output]) -> None:
         while len(self.partitions) > limits.PATTERN_KEYS_MAX:
             self._report(1, "keys_max", self._drop_first(), moment, outputs)

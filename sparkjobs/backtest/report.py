@@ -18,7 +18,7 @@ def report(params: dict[str, Any], result: JobResult) -> str:
         ReportSection("First matches", _sample(details)),
     ]
     if details["skipped"]:
-        sections.append(ReportSection("Skipped segments", _skipped(details, result)))
+        sections.append(ReportSection("Skipped segments", skipped_segments(details, result)))
     return page(f"Back-test on {params['stream']}", result.summary, sections)
 
 
@@ -43,11 +43,12 @@ def _histogram(details: Any) -> list[str]:
     if not buckets:
         return ["No events in this time range."]
     counts = PlotSeries("matches", [count for _, count in buckets])
-    labels = PlotLabels(f"Matches by {_bucket(width_s)} (UTC)", "events")
+    labels = PlotLabels(f"Matches by {bucket_name(width_s)} (UTC)", "events")
     return [time_bars([start for start, _ in buckets], width_s * 1_000_000, [counts], labels)]
 
 
-def _bucket(width_s: int) -> str:
+def bucket_name(width_s: int) -> str:
+    """Return the width of a bucket, such as `day` or `5 minutes`."""
     for name, seconds in (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)):
         if width_s % seconds == 0:
             count = width_s // seconds
@@ -70,7 +71,8 @@ def _attributes(match: dict[str, Any]) -> str:
     return "(too long)" if attributes is None else json.dumps(attributes, ensure_ascii=False)
 
 
-def _skipped(details: Any, result: JobResult) -> list[str]:
+def skipped_segments(details: Any, result: JobResult) -> list[str]:
+    """Return the section on segments that were not searched."""
     skipped, count = details["skipped"], result.figures["skipped_segments"]
     return [
         f"Skipped segments: {count}. They were dropped or could not be read. The files in the"

@@ -1,5 +1,5 @@
-"""The job `backtest`: evaluates a filter against a stream's stored events in a time range.
-Spark module.
+"""The job `backtest`: evaluates a filter against a stream's stored events in a time range, or a
+pattern (patterns.py). Spark module.
 
 This module reads and writes; transform.py has the rest, search.py the matching.
 """
@@ -16,6 +16,7 @@ from eventhub.base import limits
 from eventhub.event.json_codec import time_text
 from sparkjobs import inputs
 from sparkjobs.backtest import transform
+from sparkjobs.backtest.patterns import run_patterns
 from sparkjobs.backtest.report import report
 from sparkjobs.backtest.search import SEARCH_ROW, BacktestQuery
 from sparkjobs.csv_export import write_csv
@@ -46,6 +47,8 @@ class Counts(NamedTuple):
 
 def run(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResult:
     """Search the segments of `spec.inputs` and write the files of `ABOUT`."""
+    if "pattern" in spec.params:
+        return run_patterns(spark, spec, phases)
     folder = Path(spec.result)
     folder.mkdir(parents=True, exist_ok=True)
     phases.begin("searching segments")
@@ -66,12 +69,12 @@ def run(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResult:
 def _search(spark: SparkSession, spec: JobSpec) -> DataFrame:
     """Search the segments; rows are stored in the work folder, because they are used repeatedly."""
     params, segments = spec.params, inputs.table(spark, spec, "segments")
-    to_search = transform.segments_to_search(segments, params["stream_id"])
+    to_search = transform.segments_to_search(segments, params["stream_ids"])
     tasks = max(1, min(to_search.count(), limits.BACKTEST_TASKS_MAX))
     path = f"{spec.work}/found"
     found = transform.search_segments(to_search.repartition(tasks), _query(spark, spec))
     bounds = params.get("since_us"), params.get("until_us")
-    dropped = transform.dropped_segments(segments, params["stream_id"], *bounds)
+    dropped = transform.dropped_segments(segments, params["stream_ids"], *bounds)
     found.unionByName(dropped).write.mode("overwrite").parquet(path)
     return spark.read.parquet(path).select(*SEARCH_ROW.names)
 

@@ -8,17 +8,14 @@ from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
-from google.protobuf.message import DecodeError
 
 from eventhub.base import limits
-from eventhub.event.audience import is_visible_in_zone
 from eventhub.event.envelope import Event
-from eventhub.event.protobuf_codec import decode
 from registrations.filter_source import stored_filter
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.strategies import StreamStrategy
-from sparkjobs.segment_files import ALTERED, SegmentFile, UnreadableSegmentFile
+from sparkjobs.backtest.reading import ReadScope, read_events
+from sparkjobs.segment_files import UnreadableSegmentFile
 from sparkjobs.tables import INT, TEXT
 from sparkjobs.type_hierarchy import DeclaredType, ExportedHierarchy
 
@@ -52,6 +49,10 @@ class BacktestQuery(NamedTuple):
     inputs: str
     archive_url: str
 
+    @property
+    def scope(self) -> ReadScope:
+        return ReadScope(self.inputs, self.archive_url, self.since_us, self.until_us)
+
 
 class FilterMatch(NamedTuple):
     """One matching event."""
@@ -81,65 +82,20 @@ def _matcher(language: str, filter: str, types: tuple[DeclaredType, ...]) -> Fil
 def _search_segment(
     segment: dict[str, Any], matcher: FilterMatcher, query: BacktestQuery
 ) -> pa.RecordBatch:
-    try:
-        if segment["fault"] is not None:
-            raise UnreadableSegmentFile(segment["fault"], "The manifest is missing or wrong.")
-        file = SegmentFile(segment, query.inputs, query.archive_url)
-        if file.altered:
-            raise UnreadableSegmentFile(ALTERED, "The file's SHA-256 differs from the manifest's.")
-        return _search_file(segment, file, matcher, query)
-    except UnreadableSegmentFile as error:
-        return _batch(segment, [], {"searched": 0, "matched": 0, "fault": error.fault})
-
-
-def _search_file(
-    segment: dict[str, Any], file: SegmentFile, matcher: FilterMatcher, query: BacktestQuery
-) -> pa.RecordBatch:
     found: list[FilterMatch] = []
     searched, first_us, last_us = 0, None, None
-    for batch in file.batches():
-        rows = _within(batch, query)
-        if not rows.num_rows:
-            continue
-        times = pc.min_max(rows.column("appended_at_us")).as_py()
-        first_us = times["min"] if first_us is None else min(first_us, times["min"])
-        last_us = times["max"] if last_us is None else max(last_us, times["max"])
-        searched += _match(rows, matcher, query, found)
+    try:
+        for sequence, time_us, _, event in read_events(segment, query.scope, query.system_zone):
+            searched += 1
+            first_us = time_us if first_us is None else min(first_us, time_us)
+            last_us = time_us if last_us is None else max(last_us, time_us)
+            if matcher.match(event):
+                sample = _sample(event) if len(found) < query.sample_max else None
+                found.append(FilterMatch(sequence, time_us, sample))
+    except UnreadableSegmentFile as error:
+        return _batch(segment, [], {"searched": 0, "matched": 0, "fault": error.fault})
     about = {"searched": searched, "matched": len(found), "first_us": first_us, "last_us": last_us}
     return _batch(segment, found, about)
-
-
-def _match(
-    rows: pa.RecordBatch, matcher: FilterMatcher, query: BacktestQuery, found: list[FilterMatch]
-) -> int:
-    """Append matches to `found`; return the number of searched events. Raises UnreadableSegmentFile
-    if one cannot be decoded. This is the hot loop.
-    """
-    sequences, times, _, payloads = (column.to_pylist() for column in rows.columns)
-    hidden = 0
-    for at, payload in enumerate(payloads):
-        try:
-            event = decode(payload)
-        except (DecodeError, LookupError, ValueError, TypeError) as error:
-            raise UnreadableSegmentFile(
-                "unreadable", f"Event {sequences[at]} cannot be decoded: {error}"
-            ) from error
-        if query.system_zone is not None and not is_visible_in_zone(event, query.system_zone):
-            hidden += 1
-        elif matcher.match(event):
-            sample = _sample(event) if len(found) < query.sample_max else None
-            found.append(FilterMatch(sequences[at], times[at], sample))
-    return len(payloads) - hidden
-
-
-def _within(batch: pa.RecordBatch, query: BacktestQuery) -> pa.RecordBatch:
-    times = batch.column("appended_at_us")
-    if query.since_us is not None:
-        batch = batch.filter(pc.greater_equal(times, query.since_us))
-        times = batch.column("appended_at_us")
-    if query.until_us is not None:
-        batch = batch.filter(pc.less(times, query.until_us))
-    return batch
 
 
 def _sample(event: Event) -> str:

@@ -1,6 +1,6 @@
 """A back-test's DataFrames: the segments to search and the tables of matches. Spark module."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -15,19 +15,20 @@ from sparkjobs.segment_files import NONE
 WIDTHS_S = (1, 5, 15, 60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800, 2_419_200)
 
 
-def segments_to_search(segments: DataFrame, stream_id: int) -> DataFrame:
-    """Return the segments of a stream that have events and a source to read them from."""
+def segments_to_search(segments: DataFrame, stream_ids: Sequence[int]) -> DataFrame:
+    """Return the segments of streams that have events and a source to read them from."""
     has_source = f.col("source") != NONE
-    return segments.where((f.col("stream_id") == stream_id) & has_source & _holds_events()).select(
-        "id", "uuid", "source", "file", "file_bytes", "file_sha256", "fault"
+    of_streams = f.col("stream_id").isin(*stream_ids)
+    return segments.where(of_streams & has_source & _holds_events()).select(
+        "id", "uuid", "stream_id", "source", "file", "file_bytes", "file_sha256", "fault"
     )
 
 
 def dropped_segments(
-    segments: DataFrame, stream_id: int, since_us: int | None, until_us: int | None
+    segments: DataFrame, stream_ids: Sequence[int], since_us: int | None, until_us: int | None
 ) -> DataFrame:
     """Return the dropped segments of the time range as SEARCH_ROW, with the fault `dropped`."""
-    dropped = (f.col("stream_id") == stream_id) & (f.col("tier") == "dropped") & _holds_events()
+    dropped = f.col("stream_id").isin(*stream_ids) & (f.col("tier") == "dropped") & _holds_events()
     if since_us is not None:
         dropped &= f.col("sealed_at_us") >= since_us
     if until_us is not None:

@@ -19,7 +19,7 @@ from eventhub.base import errors, limits
 from eventhub.base.broker import RedisOff
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
-from registrations.filters.errors import FilterSyntax, FilterTooLarge
+from registrations.pattern_groups.api import TEXTS
 from sparkjobs.runs import selectors, services
 from sparkjobs.runs.errors import (
     NoPlan,
@@ -93,7 +93,7 @@ class JobRuns(ResourceView):
 
     @operation(
         "Request a run of a job; a worker performs it",
-        *(UnknownJob, TooManyRuns, RedisOff, errors.UnknownStream, FilterSyntax, FilterTooLarge),
+        *(UnknownJob, TooManyRuns, RedisOff, errors.UnknownStream, *TEXTS),
         body=RunRequestSerializer,
         status=202,
     )

@@ -49,8 +49,8 @@ AUDIT = JobKind(
 )
 BACKTEST = JobKind(
     "backtest",
-    "Evaluates a filter against months of a stream's history: how many events match, when, and"
-    " which.",
+    "Evaluates a filter against months of a stream's history, or a pattern against those of several"
+    " streams: how often it matches, when, and by which events.",
     frozenset({"streams", "segments", "types"}),
     events=True,
 )

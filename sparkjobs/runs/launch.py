@@ -27,6 +27,10 @@ _SHIPPED = (
     *("registrations/matching/*.py", "registrations/filters/*.py", "registrations/__init__.py"),
     *("registrations/match_index/__init__.py", "registrations/match_index/engines/*.py"),
     "registrations/match_index/format/*.py",
+    *("registrations/patterns/*.py", "registrations/temporal/*.py", "registrations/agents/*.py"),
+    *("registrations/pattern_groups/__init__.py", "registrations/pattern_groups/consumed.py"),
+    *("registrations/pattern_groups/definition.py", "registrations/pattern_groups/engine.py"),
+    "registrations/pattern_groups/shown.py",
     *(
         "registrations/compiled_filter_cache.py",
         "registrations/errors.py",

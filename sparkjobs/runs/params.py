@@ -5,7 +5,7 @@ streams in addition to their names.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ from rest_framework.exceptions import ValidationError
 from eventhub.access import selectors
 from eventhub.access.names import valid_name
 from eventhub.api.announcements import raw_connection
-from eventhub.api.fields import MomentField, NameField, OneOfField, WholeField
+from eventhub.api.fields import FlagField, MomentField, NameField, OneOfField, TextField, WholeField
 from eventhub.api.pagination import micros
 from eventhub.api.problems import validation_error
 from eventhub.api.serializers import Serializer
@@ -27,6 +27,9 @@ from eventhub.eventlog import streams
 from eventhub.streams.serializers import PolicySerializer
 from registrations.filter_source import FilterSource
 from registrations.filters.languages import LANGUAGES
+from registrations.pattern_groups.definition import LANGUAGES as PATTERN_LANGUAGES
+from registrations.pattern_groups.definition import READY, PatternDefinition, parsed
+from registrations.pattern_groups.engine import HubEngine, HubPattern
 from sparkjobs.runs.jobs import AUDIT, BACKTEST, MATCH_INDEX, RETENTION, job_named
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
@@ -76,10 +79,15 @@ class AuditParams(_Params):
 
 
 class BacktestParams(_Params):
+    """A `filter` on a `stream`, or a `pattern` over `streams`."""
+
     zone = NameField()
-    stream = NameField()
-    language = OneOfField(choices=sorted(LANGUAGES), default="predicate")
-    filter = serializers.JSONField()
+    stream = NameField(required=False)
+    streams = _NamesField(required=False)
+    language = OneOfField(choices=sorted({*LANGUAGES, *PATTERN_LANGUAGES}), required=False)
+    filter = serializers.JSONField(required=False)
+    pattern = TextField(required=False)
+    once = FlagField(required=False)
     since = _MicrosField(source="since_us", required=False)
     until = _MicrosField(source="until_us", required=False)
     sample_max = WholeField(
@@ -89,10 +97,61 @@ class BacktestParams(_Params):
     )
 
     def validate(self, found: dict[str, Any]) -> dict[str, Any]:
+        if "pattern" in found:
+            _require(found, ("streams", "pattern"), ("filter", "stream"), PATTERN_LANGUAGES)
+            _check_streams(found["streams"])
+        else:
+            _require(found, ("stream", "filter"), ("once", "streams"), LANGUAGES)
         super().validate(found)
-        with _at("filter"):
-            FilterSource(found["language"], found["filter"]).read()
+        if "pattern" in found:
+            found.setdefault("language", READY)
+            _check_pattern(found)
+        else:
+            found.setdefault("language", "predicate")
+            with _at("filter"):
+                FilterSource(found["language"], found["filter"]).read()
         return found
+
+
+def _require(
+    found: Mapping[str, Any],
+    needed: Sequence[str],
+    others: Sequence[str],
+    languages: Collection[str],
+) -> None:
+    """Check the parameters of a back-test of a filter or of a pattern. Raises MissingField,
+    InvalidField.
+    """
+    for name in needed:
+        if name not in found:
+            message = "Give a `filter` and its `stream`, or a `pattern` and its `streams`."
+            raise MissingField(message, field=name)
+    for name in others:
+        if name in found:
+            names = " and ".join(f"`{one}`" for one in needed)
+            raise InvalidField(f"Omit this; it does not belong to {names}.", field=name)
+    if found.get("language", next(iter(languages))) not in languages:
+        message = f"This must be one of {', '.join(sorted(languages))}."
+        raise InvalidField(message, field="language")
+
+
+def _check_streams(names: list[str]) -> None:
+    if len(names) > limits.PATTERN_GROUP_STREAMS_MAX:
+        message = f"A pattern reads at most {limits.PATTERN_GROUP_STREAMS_MAX} streams."
+        raise InvalidField(message, field="streams")
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            raise InvalidField(f"{name} is named twice.", field=f"streams.{at}")
+
+
+def _check_pattern(found: Mapping[str, Any]) -> None:
+    """Raise the errors of a pattern's text."""
+    definition = PatternDefinition(found["language"], found["pattern"], found.get("once", False))
+    try:
+        HubEngine((1,)).add(HubPattern(1, parsed(definition).tree))
+    except EventHubError as error:
+        error.field = "once" if error.field == "once" else "pattern"
+        raise
 
 
 class MatchIndexParams(_Params):
@@ -140,14 +199,16 @@ _PARAMS: dict[str, type[Serializer]] = {
 
 def parse_value(job: str, name: str, text: str) -> Any:
     """Parse the TEXT of a command's NAME=TEXT by the parameter's type: names separated by commas, a
-    whole number, a JSON object where one is allowed; any other text is returned as it is. Raises
-    UnknownJob, and for JSON the errors of parse_json, with the field.
+    whole number, true or false, a JSON object where one is allowed; any other text is returned as
+    it is. Raises UnknownJob, and for JSON the errors of parse_json, with the field.
     """
     field = _PARAMS[job_named(job).name]().fields.get(name)
     if isinstance(field, _NamesField):
         return text.split(",")
     if isinstance(field, WholeField):
         return int(text) if _WHOLE.fullmatch(text) else text
+    if isinstance(field, FlagField):
+        return {"true": True, "false": False}.get(text, text)
     if isinstance(field, serializers.JSONField) and text.lstrip().startswith("{"):
         return parse_json_option(text, field=f"params.{name}")  # no filter text starts with a brace
     return text

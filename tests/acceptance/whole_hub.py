@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import psutil
 
+from tests import prepared
 from tests.acceptance.transports import ListenerSpec
 from tests.integration.up_process import EXPORT, HOME, Hub, manage, wait_until
 from tests.live import Answer, LiveHub
@@ -27,6 +28,7 @@ class WholeHub:
 
     def __init__(self, root: Path) -> None:
         self.data = root / "var"
+        prepared.fill(self.data)
         address = WebProcess("up", {}, root / "unused")  # `up` starts the process itself
         self._port = address.port
         self.start()
@@ -57,6 +59,7 @@ class WholeHub:
 
     def close(self) -> None:
         """Stop what runs, and remove the mark."""
+        self.live.close()
         self.up.interrupt()
         self.up.wait_end()
         shutil.rmtree(self._mark)

@@ -4,12 +4,14 @@ import time
 from collections.abc import Callable
 from functools import cache
 
+import psutil
 import psycopg
 
 from eventhub.base import limits
-from tests.benchmarks import events
-from tests.benchmarks.baselines.rows import raw_copy
-from tests.benchmarks.load.jobs import HttpJob, Target
+from tests.benchmarks import events, nats
+from tests.benchmarks.baselines.rows import pgbench_insert, raw_copy
+from tests.benchmarks.load.jobs import HttpJob, NatsPublishJob, Target
+from tests.benchmarks.load.start import run_load
 from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
 
@@ -26,6 +28,8 @@ def cases(world: World, pace: Pace) -> list[Case]:
             baselines={
                 "django_async_view": posted(world, pace, lambda: _django(world), 64),
                 "plain_asgi_noop": noop(world, pace),
+                "pgbench_insert": pgbench_insert(world.url, events.stored(), pace, 64),
+                **({"jetstream_sync": _jetstream(pace, 64)} if nats.flushes() else {}),
             },
             floor=8.0,
             goal=20.0,
@@ -78,6 +82,23 @@ def _bounded_key(world: World) -> str:
             (limits.SOCKETS_QUOTA_MAX,),
         )
     return key
+
+
+def _jetstream(pace: Pace, connections: int) -> Measure:
+    """Measure messages per second of a JetStream that flushes each one to the disk."""
+
+    def measure() -> Reading:
+        with nats.running(sync=True) as server:
+            target = Target(server.port, "", {})
+            body = events.one().decode()
+            job = NatsPublishJob(target, body, connections, pace.seconds, pace.warmup_s)
+            process = psutil.Process(server.pid)
+            figures = run_load(job)
+            used = process.cpu_times()
+        figures["cpu_us"] = (used.user + used.system) / max(figures.pop("all"), 1) * 1e6
+        return Reading(figures.pop("per_s"), figures)
+
+    return measure
 
 
 def noop(world: World, pace: Pace) -> Measure:

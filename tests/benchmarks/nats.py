@@ -3,6 +3,7 @@ program that EVENTHUB_BENCH_NATS names. Plain.
 """
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -28,9 +29,21 @@ def program() -> str | None:
     return os.environ.get("EVENTHUB_BENCH_NATS") or shutil.which("nats-server")
 
 
+def flushes() -> bool:
+    """Return whether there is a server that can flush each message to the disk: since 2.10."""
+    found = program()
+    if found is None:
+        return False
+    text = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
+    version = re.search(r"v(\d+)\.(\d+)", text)
+    return version is not None and (int(version[1]), int(version[2])) >= (2, 10)
+
+
 @contextmanager
-def running() -> Iterator[NatsServer]:
-    """Run a server with empty data on a port of loopback."""
+def running(*, sync: bool = False) -> Iterator[NatsServer]:
+    """Run a server with empty data on a port of loopback. `sync`: it flushes each message to the
+    disk before it acknowledges it.
+    """
     found = program()
     assert found is not None
     data = Path(tempfile.mkdtemp(prefix="eventhub-bench-nats-"))
@@ -38,6 +51,9 @@ def running() -> Iterator[NatsServer]:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     words = [found, "-js", "-sd", str(data), "-a", "127.0.0.1", "-p", str(port)]
+    if sync:
+        (data / "sync.conf").write_text("jetstream { sync_interval: always }\n")
+        words += ["-c", str(data / "sync.conf")]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             until_s = time.monotonic() + START_S

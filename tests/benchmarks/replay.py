@@ -1,4 +1,4 @@
-"""`replay`: a whole stream in protobuf over one connection, against COPY of the same rows."""
+"""`replay`: a whole stream over one connection, in protobuf and JSON, against COPY of its rows."""
 
 import json
 import time
@@ -25,12 +25,12 @@ def cases(world: World, pace: Pace) -> list[Case]:
         """Return the seconds that filling took, on first use."""
         return float(world.fill(STREAM, pace.replayed)["took_s"])
 
-    def measured(listen: str) -> Measure:
+    def measured(listen: str, form: str) -> Measure:
         def measure() -> Reading:
             assert filled()
-            job = ReplayJob(world.emit_target(STREAM), listen, pace.replayed)
+            job = ReplayJob(world.emit_target(STREAM), listen, pace.replayed, form)
             transport = "websocket" if listen else "HTTP"
-            figures = world.load(f"replay of {pace.replayed} events, {transport}", job)
+            figures = world.load(f"replay of {pace.replayed} events, {transport}, {form}", job)
             return Reading(figures.pop("per_s"), figures)
 
         return measure
@@ -41,12 +41,17 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
     return [
         Case(
-            name=f"replay_1m_{transport}",
+            name=f"replay_1m_{name}",
             unit="events/s",
-            product=measured(listen),
+            product=measured(listen, form),
             baselines={"raw_copy_out": copied},
         )
-        for transport, listen in (("socket", LISTEN), ("http", ""))
+        for name, listen, form in (
+            ("socket", LISTEN, "protobuf"),
+            ("http", "", "protobuf"),
+            ("socket_json", LISTEN, "json"),
+            ("lines", "", "json"),
+        )
     ]
 
 

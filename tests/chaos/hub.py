@@ -17,6 +17,7 @@ import psycopg
 
 from eventhub.supervisor.postgres import Postgres
 from eventhub.supervisor.redis import Redis
+from tests import forked, prepared
 from tests.chaos.until import until
 from tests.integration.up_process import HOME, Hub
 
@@ -48,6 +49,8 @@ class HubUnderTest:
     ) -> None:
         self.data = data
         self._home = home
+        if home == HOME and not (data / "postgres").exists():
+            prepared.fill(data)
         words = [f for n, v in crew._asdict().items() for f in (f"--{n}", str(v))]
         self._hub = Hub(data, *words, port=port, home=home, script=home / "manage.py", **given)
         self._database = Postgres(data / "postgres", data / "run").url()
@@ -116,6 +119,8 @@ class HubUnderTest:
 
     def manage(self, *words: str, **given: str) -> subprocess.CompletedProcess[str]:
         """Run `manage.py WORDS` on this hub to its end. `given`: environment variables."""
+        if self._home == HOME:
+            return forked.manage({**self.env, **given}, *words)
         command = [sys.executable, str(self._home / "manage.py"), *words]
         env = {**self.env, "PYTHONPATH": str(self._home), **given}
         return subprocess.run(command, env=env, capture_output=True, text=True)

@@ -43,7 +43,7 @@ class BacktestResult(NamedTuple):
 def search(
     spark: SparkSession, history: JobHistory, *, number: int = 1, **params: Any
 ) -> BacktestResult:
-    stream = {"stream": "orders", "stream_id": ORDERS}
+    stream = {"stream": "orders", "stream_ids": [ORDERS], "stream_id": ORDERS}
     given = {**stream, "sample_max": 5, **ZONE, **PREDICATE, **params}
     layout = {name: given.pop(name) for name in ("files", "backwards") if name in given}
     history.write(**layout)
@@ -149,13 +149,18 @@ def test_unreadable_segments_are_skipped_and_the_rest_is_searched(
 def test_dropped_segments_are_reported(spark: SparkSession, history: JobHistory) -> None:
     dropped = history.segment(1005)
     dropped.update(sealed_at_us=time_of(21))
-    ticks = {"stream": "ticks", "stream_id": TICKS, "filter": "(exists room)"}
+    ticks = {
+        "stream": "ticks",
+        "stream_id": TICKS,
+        "stream_ids": [TICKS],
+        "filter": "(exists room)",
+    }
     found = search(spark, history, **ticks)
     assert found.details["skipped"] == [{"segment": dropped["uuid"], "fault": "dropped"}]
     assert found.sequences == [*range(21, 41)]
     segments = spark.createDataFrame(pa.Table.from_pylist([dropped], schema=SEGMENTS))
     bounds = [(None, time_of(1)), (time_of(21), None), (time_of(22), None), (None, time_of(1) - 1)]
-    assert [dropped_segments(segments, TICKS, *one).count() for one in bounds] == [1, 1, 0, 0]
+    assert [dropped_segments(segments, [TICKS], *one).count() for one in bounds] == [1, 1, 0, 0]
 
 
 def test_on_system_a_zone_finds_its_own_events_and_those_of_the_hub(
@@ -165,7 +170,12 @@ def test_on_system_a_zone_finds_its_own_events_and_those_of_the_hub(
     of_others = event._replace(attributes={**event.attributes, "zone": "else"})
     history.events[1][1] = (sequence, of_others)
     history.store(1)
-    system = {"stream": "system", "stream_id": SYSTEM, "filter": "(exists stream)"}
+    system = {
+        "stream": "system",
+        "stream_id": SYSTEM,
+        "stream_ids": [SYSTEM],
+        "filter": "(exists stream)",
+    }
     found = search(spark, history, **system)
     assert found.sequences == [1, 3]
     assert found.details["searched_events"] == 2

@@ -3,6 +3,7 @@
 import datetime
 from pathlib import Path
 
+import django.contrib.postgres.fields
 import django.contrib.postgres.functions
 import django.db.models.deletion
 from django.db import migrations, models
@@ -457,6 +458,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("bytes", models.BigIntegerField(db_comment="stored bytes in the open segment")),
+                (
+                    "watchers",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.IntegerField(),
+                        db_comment="backends on which processes listen that follow the stream;"
+                        " null: none",
+                        null=True,
+                        size=None,
+                    ),
+                ),
             ],
             options={
                 "db_table": "heads",

@@ -1,5 +1,5 @@
 -- name: append
-SELECT outcome, draft, stream, segment, first, last, appended_at_us FROM append_events(
+SELECT outcome, draft, stream, segment, first, last, appended_at_us, watchers FROM append_events(
     %b::bigint[], %b::bigint[], %b::bytea[], %b::bigint[], %b::bigint[], %b::bigint[], %b::integer,
     %b::bytea[], %b::text[], %b::bigint[]
 )
@@ -7,6 +7,33 @@ SELECT outcome, draft, stream, segment, first, last, appended_at_us FROM append_
 -- name: notify
 -- Never inside the appending transaction, where it would serialize all commits of the server.
 SELECT pg_notify('eventhub_heads', %s)
+
+-- name: watch
+-- Names a process that follows streams, by the backend that it listens on, in their heads, and removes it from others. The locks
+-- are those of an append: an event is committed before, and found by the look at the heads that follows, or it is announced. The
+-- commit does not wait for the disk, because no backend outlives the server.
+WITH changed AS MATERIALIZED (
+    SELECT stream_id FROM heads
+     WHERE stream_id = ANY (%(watched)s::bigint[] || %(left)s::bigint[]) AND set_config('synchronous_commit', 'off', true) = 'off'
+     ORDER BY stream_id FOR NO KEY UPDATE
+)
+UPDATE heads h
+   SET watchers = NULLIF(array_remove(h.watchers, %(backend)s::integer)
+                         || CASE WHEN h.stream_id = ANY (%(watched)s::bigint[]) THEN ARRAY[%(backend)s::integer] ELSE '{}' END, '{}')
+  FROM changed WHERE h.stream_id = changed.stream_id
+
+-- name: ended_watchers
+SELECT DISTINCT w.backend
+  FROM heads h, unnest(h.watchers) AS w (backend)
+ WHERE w.backend NOT IN (SELECT pid FROM pg_stat_activity)
+
+-- name: forget_watchers
+WITH changed AS MATERIALIZED (
+    SELECT stream_id FROM heads WHERE watchers && %(ended)s::integer[] ORDER BY stream_id FOR NO KEY UPDATE
+)
+UPDATE heads h
+   SET watchers = NULLIF(ARRAY(SELECT w.backend FROM unnest(h.watchers) AS w (backend) WHERE w.backend <> ALL (%(ended)s::integer[])), '{}')
+  FROM changed WHERE h.stream_id = changed.stream_id
 
 -- name: lock_head
 SELECT sequence FROM heads WHERE stream_id = %s FOR NO KEY UPDATE

@@ -2,12 +2,16 @@
 commit. Sql module.
 """
 
+import re
 import struct
+import subprocess
+import tempfile
 import time
 from typing import LiteralString
 
 import psycopg
 
+from eventhub.supervisor.programs import postgres
 from tests.benchmarks.shape import Measure, Pace, Reading
 
 TABLE = "bench_events"
@@ -73,5 +77,34 @@ def insert_per_commit(url: str, payload: bytes, pace: Pace) -> Measure:
                 number += 1
                 now = time.perf_counter()
             return Reading(number / (now - began))
+
+    return measure
+
+
+def pgbench_insert(url: str, payload: bytes, pace: Pace, clients: int) -> Measure:
+    """Measure rows per second of PostgreSQL's own load generator, each client committing each
+    row, prepared.
+    """
+    script = (
+        "INSERT INTO bench_events (segment_id, sequence, mask, appended_at, partition_id, payload)"
+        f" VALUES (1, nextval('bench_numbers'), 1, clock_timestamp(), 1, '\\x{payload.hex()}');"
+    )
+
+    def measure() -> Reading:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("TRUNCATE bench_events")
+            connection.execute("CREATE SEQUENCE IF NOT EXISTS bench_numbers CACHE 1000")
+        words = ["-n", "-M", "prepared", "-j", "2", "-f", "-"]
+        words += ["-c", str(clients), "-T", str(max(1, round(pace.seconds))), url]
+        with tempfile.NamedTemporaryFile("w", suffix=".sql") as file:
+            file.write(script)
+            file.flush()
+            words[words.index("-")] = file.name
+            done = subprocess.run(
+                [str(postgres("pgbench")), *words], capture_output=True, text=True, check=True
+            )
+        found = re.search(r"tps = ([0-9.]+)", done.stdout)
+        assert found is not None, done.stdout
+        return Reading(float(found[1]))
 
     return measure

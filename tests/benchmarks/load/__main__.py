@@ -16,10 +16,12 @@ from tests.benchmarks.load import (
     churn,
     cursors,
     hostile,
+    hostile_agents,
     http,
     idle,
     latency,
     library,
+    nats_publish,
     neighbour,
     pull,
     replay,
@@ -29,6 +31,7 @@ from tests.benchmarks.load import (
 )
 from tests.benchmarks.load.jobs import (
     KINDS,
+    AgentsJob,
     AwayJob,
     ChurnJob,
     CrowdJob,
@@ -38,6 +41,7 @@ from tests.benchmarks.load.jobs import (
     IdleJob,
     Job,
     LatencyJob,
+    NatsPublishJob,
     NeighbourJob,
     PullJob,
     ReplayJob,
@@ -59,6 +63,7 @@ def main() -> None:
 
 RUNS: dict[type[Job], Callable[[Any], Coroutine[None, None, dict[str, float]]]] = {
     HttpJob: http.run,
+    NatsPublishJob: nats_publish.run,
     TransportJob: transports.run,
     IdleJob: idle.run,
     ReplayJob: replay.run,
@@ -66,6 +71,7 @@ RUNS: dict[type[Job], Callable[[Any], Coroutine[None, None, dict[str, float]]]] 
     ChurnJob: churn.run,
     LatencyJob: latency.run,
     HostileJob: hostile.run,
+    AgentsJob: hostile_agents.run,
     NeighbourJob: neighbour.run,
     CrowdJob: neighbour.crowd,
     SessionsJob: sessions.run,

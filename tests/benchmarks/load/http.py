@@ -141,14 +141,21 @@ async def run(job: HttpJob) -> dict[str, float]:
     await asyncio.wait({failed}, timeout=job.seconds)
     while not took and not failed.done():  # a busy machine may have answered none in a short time
         await asyncio.wait({failed}, timeout=job.seconds)
-    seconds = (now_ns() - began_ns) / 1e9
     if failed.done():
         failed.result()
+    return rate_of(took, began_ns, cpu_s, warmup)
+
+
+def rate_of(took_ns: "array[int]", began_ns: int, cpu_s: float, warmup: int) -> dict[str, float]:
+    """Return the figures of a run that began then, with this process's CPU time at that moment and
+    so many requests before.
+    """
+    seconds = (now_ns() - began_ns) / 1e9
     return {
-        "per_s": len(took) / seconds,
-        "all": warmup + len(took),
+        "per_s": len(took_ns) / seconds,
+        "all": warmup + len(took_ns),
         "load_cpu": (cpu_time_s() - cpu_s) / seconds,
-        **percentiles_ms(took),
+        **percentiles_ms(took_ns),
     }
 
 

@@ -25,6 +25,16 @@ class HttpJob(NamedTuple):
     after: str | None = None
 
 
+class NatsPublishJob(NamedTuple):
+    """Publish the same message repeatedly to a JetStream, one at a time on each connection."""
+
+    target: Target  # of the server; path and headers are empty
+    body: str
+    connections: int
+    seconds: float
+    warmup_s: float
+
+
 class SocketsJob(NamedTuple):
     """Listen on sockets, post to the target, and count event frames.
 
@@ -69,11 +79,12 @@ class IdleJob(NamedTuple):
 
 
 class ReplayJob(NamedTuple):
-    """Read a stream from its first event on in protobuf, over one connection, and count."""
+    """Read a stream from its first event on over one connection, and count."""
 
     target: Target
     listen: str  # of the websocket; empty: over HTTP
     events: int
+    form: str = "protobuf"  # or json; over HTTP, that is a line for each event
 
 
 class CursorJob(NamedTuple):
@@ -145,6 +156,27 @@ class HostileJob(NamedTuple):
     per_s: float
     others: LatencyJob
     file: str
+
+
+class AgentsJob(NamedTuple):
+    """Emit `per_s` events a second for patterns, time their outputs, frames and answers; meanwhile
+    emit events for the agents of another client, and resume those that the hub suspends.
+    """
+
+    target: Target
+    body: str  # NUMBER in it is replaced by a number below `patterns`
+    patterns: int
+    events: dict[str, str]  # listen messages
+    outputs: dict[str, str]
+    per_s: float
+    seconds: float
+    warmup_s: float
+    other_key: str
+    attacked: str  # path
+    attack: str  # body
+    attacks_per_s: float
+    resumed: list[int]
+    resumed_per_s: float
 
 
 class NeighbourJob(NamedTuple):
@@ -228,6 +260,7 @@ class PullJob(NamedTuple):
 
 Job = (
     HttpJob
+    | NatsPublishJob
     | SocketsJob
     | TransportJob
     | IdleJob
@@ -236,6 +269,7 @@ Job = (
     | ChurnJob
     | LatencyJob
     | HostileJob
+    | AgentsJob
     | NeighbourJob
     | CrowdJob
     | SessionsJob
@@ -243,7 +277,8 @@ Job = (
     | PullJob
 )
 _ALL: tuple[type[Job], ...] = (
-    *(HttpJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
-    *(ChurnJob, LatencyJob, HostileJob, NeighbourJob, CrowdJob, SessionsJob, AwayJob, PullJob),
+    *(HttpJob, NatsPublishJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
+    *(ChurnJob, LatencyJob, HostileJob, AgentsJob, NeighbourJob, CrowdJob, SessionsJob),
+    *(AwayJob, PullJob),
 )
 KINDS: dict[str, type[Job]] = {kind.__name__: kind for kind in _ALL}

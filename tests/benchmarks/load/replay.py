@@ -1,4 +1,4 @@
-"""A reader that reads a whole stream in protobuf, and only counts. Plain."""
+"""A reader that reads a whole stream in protobuf or JSON, and only counts. Plain."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,13 +8,17 @@ from tests.benchmarks.load.jobs import ReplayJob
 from tests.benchmarks.load.wire import Socket
 
 EVENT_TAG = 0x0A  # ServerFrame.event, with which a frame of an event begins
+BEGINNINGS = {"protobuf": chr(EVENT_TAG), "json": '{"op":"event"'}  # of such frames
+MEDIA_TYPES = {"protobuf": "application/x-protobuf", "json": "application/x-ndjson"}
+CountEvents = Callable[[bytes, int, int], int]
 REPLAY_TIMEOUT_S = 600.0
 
 
-class Lengths(asyncio.Protocol):
-    """An answer in chunks, each of which holds whole length-delimited frames."""
+class Chunks(asyncio.Protocol):
+    """An answer in chunks, each of which holds whole frames or lines."""
 
-    def __init__(self, request: bytes, received: Callable[[int], None]) -> None:
+    def __init__(self, request: bytes, count: CountEvents, received: Callable[[int], None]) -> None:
+        self._count = count
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._request = request
         self._received = received
@@ -60,14 +64,19 @@ class Lengths(asyncio.Protocol):
             self._need = end + 2 - at
             if end + 2 > len(data):
                 break
-            events += count_events(data, begin, end)
+            events += self._count(data, begin, end)
             at, self._need = end + 2, 1
         if events:
             self._received(events)
         return at
 
 
-def count_events(data: bytes, at: int, end: int) -> int:
+def count_lines(data: bytes, at: int, end: int) -> int:
+    """Count the events between two offsets, a line each; the last line is none."""
+    return data.count(b'"liveness":"', at, end)
+
+
+def count_frames(data: bytes, at: int, end: int) -> int:
     """Count the event frames between two offsets; each frame follows its length as a varint."""
     events = 0
     while at < end:
@@ -96,16 +105,19 @@ async def run(job: ReplayJob) -> dict[str, float]:
             done.set_result(None)
 
     began_ns, cpu_s = now_ns(), cpu_time_s()
-    reader: Lengths | Socket
+    reader: Chunks | Socket
     if job.listen:
-        headers = {**job.target.headers, "sec-websocket-protocol": "eventhub.v1.protobuf"}
+        headers = {**job.target.headers, "sec-websocket-protocol": f"eventhub.v1.{job.form}"}
         target = job.target._replace(headers=headers)
         _, reader = await loop.create_connection(
-            lambda: Socket(target, job.listen, chr(EVENT_TAG), received), HOST, port
+            lambda: Socket(target, job.listen, BEGINNINGS[job.form], received), HOST, port
         )
     else:
-        request = get_head(job.target, "?from=oldest", "application/x-protobuf")
-        _, reader = await loop.create_connection(lambda: Lengths(request, received), HOST, port)
+        request = get_head(job.target, "?from=oldest", MEDIA_TYPES[job.form])
+        count_in = count_lines if job.form == "json" else count_frames
+        _, reader = await loop.create_connection(
+            lambda: Chunks(request, count_in, received), HOST, port
+        )
     async with asyncio.timeout(REPLAY_TIMEOUT_S):
         await asyncio.wait({done, reader.failed}, return_when=asyncio.FIRST_COMPLETED)
     seconds = (now_ns() - began_ns) / 1e9

@@ -6,7 +6,7 @@
 -- empty token or key. Either every draft is stored (or found to be a duplicate), or some are refused and nothing is stored: then
 -- the caller tries again without those requests.
 --
--- Rows: `run` (stream, segment, first and last assigned sequence, in the order of the drafts), `duplicate` (draft, stream,
+-- Rows: `run` (stream, segment, first and last assigned sequence, in the order of the drafts, watchers as in `heads`), `duplicate` (draft, stream,
 -- segment, sequence in `first`), `again` (draft, stream, the earlier draft of this batch in `first`), `head` (stream, segment, last
 -- sequence; only if some draft was stored before), `unknown_stream` and `producer_window` (draft, stream; the producer's highest
 -- number in `first`).
@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION append_events(
     tokens bytea[], keys text[], tombstones bigint[]
 ) RETURNS TABLE (
     outcome text, draft integer, stream bigint, segment uuid,
-    first bigint, last bigint, appended_at_us bigint
+    first bigint, last bigint, appended_at_us bigint, watchers integer[]
 ) LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
@@ -58,6 +58,7 @@ BEGIN
             first := head.sequence + 1;
             last := first;
             appended_at_us := (extract(epoch FROM at) * 1000000)::bigint;
+            watchers := head.watchers;
             RETURN NEXT;
             RETURN;
         END IF;
@@ -84,7 +85,7 @@ BEGIN
     IF refusals > 0 THEN
         RETURN QUERY
             SELECT 'unknown_stream', (v.n - 1)::integer, v.stream_id, NULL::uuid,
-                   NULL::bigint, NULL::bigint, NULL::bigint
+                   NULL::bigint, NULL::bigint, NULL::bigint, NULL::integer[]
               FROM unnest(streams) WITH ORDINALITY AS v (stream_id, n)
              WHERE NOT EXISTS (SELECT 1 FROM heads h WHERE h.stream_id = v.stream_id);
         RETURN;
@@ -156,7 +157,7 @@ BEGIN
     END IF;
     IF cardinality(skipped) = cardinality(streams) THEN
         RETURN QUERY
-            SELECT 'head', NULL::integer, h.stream_id, h.segment, NULL::bigint, h.sequence, NULL::bigint
+            SELECT 'head', NULL::integer, h.stream_id, h.segment, NULL::bigint, h.sequence, NULL::bigint, NULL::integer[]
               FROM heads h WHERE h.stream_id = ANY (locked);
         RETURN;
     END IF;
@@ -167,8 +168,8 @@ BEGIN
         UPDATE heads h SET sequence = h.sequence + cardinality(streams), bytes = h.bytes + batch_bytes
          WHERE h.stream_id = locked[1]
         RETURNING 'run', h.stream_id, h.segment, size + 1, h.sequence, (extract(epoch FROM at) * 1000000)::bigint,
-                  h.segment_id, h.partition_id
-             INTO outcome, stream, segment, first, last, appended_at_us, in_segment, in_partition;
+                  h.watchers, h.segment_id, h.partition_id
+             INTO outcome, stream, segment, first, last, appended_at_us, watchers, in_segment, in_partition;
         IF cardinality(streams) = 1 THEN
             INSERT INTO events (segment_id, sequence, mask, partition_id, payload, appended_at)
             VALUES (in_segment, last, masks[1], in_partition, payloads[1], at);
@@ -199,7 +200,7 @@ BEGIN
                      GROUP BY v.stream_id) AS t
              WHERE h.stream_id = t.stream_id
             RETURNING 'run', NULL::integer, h.stream_id, h.segment,
-                      h.sequence - t.count + 1, h.sequence, (extract(epoch FROM at) * 1000000)::bigint;
+                      h.sequence - t.count + 1, h.sequence, (extract(epoch FROM at) * 1000000)::bigint, h.watchers;
 
         -- A stream that fills its segment: the event that fills it seals it, and the next one is opened at once, so
         -- that the head always names the segment of the next event. Partitions are created elsewhere, ahead of need.
@@ -211,6 +212,7 @@ BEGIN
         LOOP
             stream := head.stream_id;
             appended_at_us := (extract(epoch FROM at) * 1000000)::bigint;
+            watchers := head.watchers;
             outcome := 'run';
             draft := NULL;
             first := head.sequence + 1;
@@ -326,7 +328,7 @@ BEGIN
     END IF;
     IF skipped <> '{}' THEN
         RETURN QUERY
-            SELECT 'head', NULL::integer, h.stream_id, h.segment, NULL::bigint, h.sequence, NULL::bigint
+            SELECT 'head', NULL::integer, h.stream_id, h.segment, NULL::bigint, h.sequence, NULL::bigint, NULL::integer[]
               FROM heads h WHERE h.stream_id = ANY (locked);
     END IF;
 END

@@ -1,3 +1,4 @@
+import { SegmentedControl, Stack } from "@mantine/core";
 import { useState } from "react";
 import { useSearchParams } from "react-router";
 
@@ -10,9 +11,26 @@ import { isBackwards, rangeAt, RangeInput, rangeOf } from "../jobs/RangeInput";
 import { StreamChoice } from "../jobs/StreamChoice";
 import { FaultAlert } from "../../parts/FaultAlert";
 import { filterOf } from "./backtest";
+import { PatternBacktestForm } from "./PatternBacktestForm";
 
-/** The form of a back-test: a filter, a stream and a time range; the address may fill them in. */
+/** The form of a back-test: of a filter or of a pattern; the address may fill it in. */
 export function BacktestForm({ zone }: { zone: string }) {
+  const [search] = useSearchParams();
+  const [kind, setKind] = useState(search.has("pattern") ? "pattern" : "filter");
+  const kinds = [
+    { value: "filter", label: "Filter" },
+    { value: "pattern", label: "Pattern" },
+  ];
+  return (
+    <Stack gap="md" align="flex-start">
+      <SegmentedControl aria-label="Back-test of" data={kinds} value={kind} onChange={setKind} />
+      {kind === "pattern" ? <PatternBacktestForm zone={zone} /> : <FilterForm zone={zone} />}
+    </Stack>
+  );
+}
+
+/** A filter, a stream and a time range. */
+function FilterForm({ zone }: { zone: string }) {
   const [search] = useSearchParams();
   const faults: Faults = {};
   const draft = draftAt(search, faults);

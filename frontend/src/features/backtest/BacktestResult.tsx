@@ -16,9 +16,16 @@ import { Json } from "../../parts/Json";
 import { whole } from "../../parts/text";
 import { type BacktestDetails, backtestOf, type BacktestParams, backtestParams, filterOf, searchOf } from "./backtest";
 import { Histogram } from "./Histogram";
+import { isOfPattern } from "./patternBacktest";
+import { PatternBacktestResult } from "./PatternBacktestResult";
 
-/** The result of a back-test: how many events matched, when, and which. */
-export function BacktestResult({ run }: ResultProps) {
+/** The result of a back-test, of a filter or of a pattern. */
+export function BacktestResult(props: ResultProps) {
+  return isOfPattern(props.run) ? <PatternBacktestResult {...props} /> : <FilterResult {...props} />;
+}
+
+/** How many events matched, when, and which. */
+function FilterResult({ run }: ResultProps) {
   const found = backtestOf(run);
   const params = backtestParams(run);
   const { zone } = params;
@@ -28,7 +35,7 @@ export function BacktestResult({ run }: ResultProps) {
       <Judgement run={run} />
       <Figures found={found} />
       <Filter params={params} to={formOf(params)} />
-      {found.histogram.length > 0 && <Histogram found={found} to={([since, until]) => formOf({ ...params, since, until })} />}
+      {found.histogram.length > 0 && <Histogram histogram={found.histogram} width={found.bucket_s} to={([since, until]) => formOf({ ...params, since, until })} />}
       <Matches zone={zone} params={params} found={found} />
       <Rows title="Skipped segments" rows={found.skipped} />
     </>

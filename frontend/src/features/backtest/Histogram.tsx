@@ -7,12 +7,12 @@ import { Card } from "../../parts/Card";
 import { type Column, DataTable } from "../../parts/DataTable";
 import { Moment } from "../../parts/Moment";
 import { duration, whole } from "../../parts/text";
-import type { BacktestDetails } from "./backtest";
 
 const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium", hour12: false });
 
 interface Props {
-  found: BacktestDetails;
+  histogram: [number, number][]; // start of each bucket in microseconds since 1970, and its matches
+  width: number; // of a bucket, in seconds
   to: (range: [Date, Date]) => string; // the form with that range
 }
 
@@ -22,10 +22,11 @@ interface Bucket {
 }
 
 /** Matches over time; a selected bucket leads to the form with its time range filled in. */
-export function Histogram({ found: { histogram, bucket_s: width, matched_events: count }, to }: Props) {
+export function Histogram({ histogram, width, to }: Props) {
   const navigate = useNavigate();
   const [listed, setListed] = useState(false);
   const [times, values] = useMemo(() => [histogram.map(([us]) => us / 1e6), histogram.map(([, own]) => own)], [histogram]);
+  const count = values.reduce((sum, own) => sum + own, 0);
   const choose = (seconds: number) => void navigate(to([new Date(seconds * 1000), new Date((seconds + width) * 1000)]));
   const columns: Column<Bucket>[] = [
     { title: "From", cell: ({ from }) => <Moment at={from.toISOString()} /> },
@@ -48,7 +49,7 @@ export function Histogram({ found: { histogram, bucket_s: width, matched_events:
           onChoose={(at) => choose(times[at] ?? 0)}
         />
         <Text size="xs" c="dimmed" px="xs">
-          Each bar is {duration(width)}. Select one to run the filter on its time range.
+          Each bar is {duration(width)}. Select one to run again on its time range.
         </Text>
       </Stack>
       {listed && (

@@ -16,7 +16,7 @@ export function WaitingPart({ part }: { part: Part }) {
         </Text>
       )}
       {part.children.length > 0 && (
-        <List withPadding listStyleType="none" size="sm">
+        <List ps="lg" listStyleType="none" size="sm">
           {part.children.map((child, index) => (
             <WaitingPart key={index} part={child} />
           ))}
@@ -26,7 +26,8 @@ export function WaitingPart({ part }: { part: Part }) {
   );
 }
 
-function positionText({ order, type, stream, sequence }: Position): string {
-  if (order === undefined) return type ?? "";
-  return stream === undefined ? `event ${order}` : `${stream} ${sequence ?? ""}`;
+/** The position of an event in words; of one that a pattern created, its type. */
+export function positionText({ order, type, stream, sequence }: Position): string {
+  if (sequence === undefined) return type ?? "";
+  return stream === undefined ? `event ${order ?? sequence}` : `${stream} ${sequence}`;
 }

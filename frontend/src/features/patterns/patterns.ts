@@ -26,10 +26,10 @@ export interface Part {
 }
 
 export interface Position {
-  order?: number; // none: an event that the pattern created
+  order?: number; // none: of a back-test
   type?: string;
   stream?: string; // none: an event that was typed
-  sequence?: number;
+  sequence?: number; // none: an event that the pattern created
 }
 
 export const LANGUAGES: readonly { value: Language; label: string }[] = [
@@ -37,6 +37,10 @@ export const LANGUAGES: readonly { value: Language; label: string }[] = [
   { value: "temporal", label: "Temporal" },
   { value: "agent", label: "Agent" },
 ];
+export function languageText(language: Language): string {
+  return LANGUAGES.find(({ value }) => value === language)?.label ?? language;
+}
+
 const PATTERNS = "patterns";
 const GROUPS = "pattern-groups";
 const REFRESH_MS = 5_000;
@@ -77,6 +81,7 @@ export function onePattern(zone: string, id: number) {
   return queryOptions({
     queryKey: [PATTERNS, zone, "one", id],
     queryFn: () => loaded(api.GET("/v1/patterns/{pattern}", { params: of(zone, id) })),
+    refetchInterval: REFRESH_MS,
   });
 }
 
@@ -95,6 +100,17 @@ export function onePatternGroup(zone: string, id: number) {
     queryKey: [GROUPS, zone, "one", id],
     queryFn: () => done(api.GET("/v1/pattern-groups/{pattern_group}", { params: ofGroup(zone, id) })),
     refetchInterval: REFRESH_MS,
+  });
+}
+
+/** Query the streams of the group of a pattern. */
+export function groupStreamsOf(zone: string, { client, group: name }: Pattern) {
+  return queryOptions({
+    queryKey: [GROUPS, zone, "streams", client, name],
+    queryFn: async () => {
+      const found = await done(api.GET("/v1/pattern-groups", { params: { query: { zone, client, name } } }));
+      return found.items.flatMap(({ streams }) => streams);
+    },
   });
 }
 

@@ -11,6 +11,7 @@ JOBS = "/v1/jobs"
 RUNS = f"{JOBS}/{{job}}/runs"
 RUN = f"{RUNS}/{{run}}"
 STREAM = {"zone": "default", "stream": "orders"}
+PATTERN = {"zone": "default", "pattern": "{a: A}; {b: B}"}
 
 
 def bad(name: str, route: str, path: str, outcome: str, at: str = "", **more: Any) -> Bad:
@@ -64,6 +65,36 @@ CASES = (
         language="sql", filter="a > 1"),
     ask("more shown than there may be", "backtest", "400 invalid_field", "sample_max", **STREAM,
         filter="(> a 1)", sample_max=1_001),
+    ask("a filter over streams", "backtest", "400 invalid_field", "streams", **STREAM,
+        filter="(> a 1)", streams=["orders"]),
+    ask("a filter once", "backtest", "400 invalid_field", "once", **STREAM, filter="(> a 1)",
+        once=True),
+    ask("a filter in a language of patterns", "backtest", "400 invalid_field", "language",
+        **STREAM, language="temporal", filter="(event (a ?a))"),
+    ask("a pattern without streams", "backtest", "400 missing_field", "streams", **PATTERN),
+    ask("a pattern on a stream", "backtest", "400 invalid_field", "stream", **PATTERN,
+        stream="orders", streams=["orders"]),
+    ask("a pattern and a filter", "backtest", "400 invalid_field", "filter", **PATTERN,
+        streams=["orders"], filter="(> a 1)"),
+    ask("a pattern in a language of filters", "backtest", "400 invalid_field", "language",
+        **PATTERN, streams=["orders"], language="predicate"),
+    ask("a stream named twice", "backtest", "400 invalid_field", "streams.1", **PATTERN,
+        streams=["orders", "orders"]),
+    ask("too many streams", "backtest", "400 invalid_field", "streams", **PATTERN,
+        streams=[f"s{number}" for number in range(17)]),
+    ask("no such stream of a pattern", "backtest", "404 unknown_stream", "streams", **PATTERN,
+        streams=["nowhere"]),
+    ask("an agent once", "backtest", "400 invalid_field", "once", zone="default",
+        streams=["system"], language="agent", pattern="(notify (event))", once=True),
+    *(Bad(f"a mistake in {language}", f"POST {RUNS}", f"{JOBS}/backtest/runs", 400, code,
+          {"field": "params.pattern", "line": 2, "column": column}, key="operator",
+          body={"params": {"zone": "default", "streams": ["system"], "language": language,
+                           "pattern": text}})
+      for language, text, code, column in (
+          ("ready", "{a: A};\n{b B}", "filter_syntax", 4),
+          ("temporal", "\n(event (a ?a", "temporal_syntax", 8),
+          ("agent", "\n(notify (nothing))", "program_syntax", 10),
+      )),
     ask("an engine that there is not", "match_index", "400 invalid_field", "engine", **STREAM,
         engine="gpu"),
     ask("policies of no zone", "retention", "400 missing_field", "zone", policies={}),

@@ -133,6 +133,35 @@ async def test_numbers_have_no_holes_and_all_readers_of_all_processes_see_one_or
     assert len({stored.segment for stored in lists[0]}) == 1
 
 
+async def test_requests_that_are_stored_together_get_the_positions_of_their_own_events(
+    backend: Backend,
+) -> None:
+    """Some of them with producers' numbers, one of which is a repeat."""
+    stream = backend.make()
+    await backend.log.append([produced(stream, 7)], stream)
+    requests = [
+        [produced(stream, 7), draft(stream, 1_000)]
+        if n == 25
+        else [produced(stream, 100 + n)]
+        if n % 10 == 9
+        else [draft(stream, n), draft(stream, 100 + n)]
+        for n in range(50)
+    ]
+    answers = await asyncio.gather(*(backend.log.append(one, stream) for one in requests))
+    places = [
+        (position.sequence, one.payload)
+        for request, answer in zip(requests, answers, strict=True)
+        for one, position in zip(request, answer, strict=True)
+        if not position.duplicate
+    ]
+    taken = await take(backend.log, stream, "oldest", len(places) + 1)
+    assert [(one.sequence, one.payload) for one in taken[1:]] == sorted(places)
+    duplicates = [[position.duplicate for position in answer] for answer in answers]
+    assert duplicates[25] == [True, False]
+    assert not any(map(any, (*duplicates[:25], *duplicates[26:])))
+    assert answers[25][0].sequence == 1
+
+
 async def test_a_reader_resumes_after_its_cursor_and_continues_live(backend: Backend) -> None:
     stream = backend.make()
     places = await append(backend.log, stream, 5)

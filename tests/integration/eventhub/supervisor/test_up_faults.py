@@ -12,6 +12,7 @@ import pytest
 
 from eventhub.base import limits
 from eventhub.supervisor.restarts import DELAYS_S
+from tests import prepared
 from tests.integration.up_process import Hub, processes_of, wait_until
 
 
@@ -38,6 +39,8 @@ def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
 
 
 def with_data(data: Path, *words: str) -> Hub:
+    if not data.exists():
+        prepared.fill(data)
     hub = Hub(data, *words).wait_ready()
     hub.execute("CREATE TABLE IF NOT EXISTS stored AS SELECT generate_series(1, 1000)")
     return hub

@@ -1,6 +1,8 @@
 """The hub forks its Python processes from one server, and does without it when it fails."""
 
+import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,8 @@ import psutil
 import pytest
 
 from eventhub.base.forking import SERVER
+from tests import prepared
+from tests.forked import counting, fork_server
 from tests.integration.up_process import HOME, Hub
 
 MODULE = "loaded_once"
@@ -25,6 +29,7 @@ STARTED_S = 20.0
 def running(tmp_path: Path, text: str = WORKS) -> Iterator[Hub]:
     """Run a hub with a module that its fork server loads."""
     (tmp_path / f"{MODULE}.py").write_text(text)
+    prepared.fill(tmp_path / "data")
     hub = Hub(tmp_path / "data", PYTHONPATH=f"{tmp_path}:{HOME}", STAND_IN_PRELOAD=MODULE,
               PYTHONDONTWRITEBYTECODE="1")  # fmt: skip
     try:
@@ -118,3 +123,11 @@ def test_a_stop_does_not_wait_for_what_is_being_loaded(tmp_path: Path) -> None:
         hub.interrupt()
         assert hub.wait_end() == 0
         assert time.monotonic() - began < STARTED_S
+
+
+def test_processes_of_the_tests_are_forked() -> None:
+    """The story: their server started before Django's settings had set TZ, so that nothing could be
+    forked from it, and every process imported the hub by itself.
+    """
+    argv = [sys.executable, str(HOME / "manage.py"), "web"]
+    assert fork_server().fits(argv, counting(os.environ))

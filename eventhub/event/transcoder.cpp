@@ -1,0 +1,446 @@
+// Stored bytes of events as JSON and in binary frames, and these as websocket messages, without Python
+// objects in between. It writes what json_codec.py, frames.py and websocket.py write, byte for byte.
+// Where it cannot, it returns None, and Python does it: for a field that it does not know, a time
+// outside of the years 1 to 9999, or damaged bytes.
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using Text = std::string_view;
+using Texts = std::vector<Text>;
+
+struct Unknown {};  // to be written by Python
+
+// Reads protobuf fields.
+class Reader {
+  public:
+    explicit Reader(Text bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+
+    bool more() const { return at_ != end_; }
+
+    uint64_t varint() {
+        uint64_t value = 0;
+        for (int shift = 0; shift < 70 && at_ != end_; shift += 7) {
+            unsigned char byte = static_cast<unsigned char>(*at_++);
+            value |= uint64_t(byte & 0x7F) << shift;
+            if (byte < 0x80) return value;
+        }
+        throw Unknown{};
+    }
+
+    uint64_t fixed64() {
+        if (end_ - at_ < 8) throw Unknown{};
+        uint64_t value = 0;
+        for (int byte = 7; byte >= 0; --byte) value = value << 8 | static_cast<unsigned char>(at_[byte]);
+        at_ += 8;
+        return value;
+    }
+
+    Text text() { return bytes(varint()); }
+
+    Text bytes(uint64_t size) {
+        if (size > uint64_t(end_ - at_)) throw Unknown{};
+        at_ += size;
+        return {at_ - size, size_t(size)};
+    }
+
+  private:
+    const char *at_, *end_;
+};
+
+enum Wire { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, FIXED32 = 5 };
+
+// The fields of event.proto, by number.
+struct Event {
+    bool has_producer_id = false, has_text_id = false;
+    Text client, text_id, source, domain, type, name, version, attributes = "{}", body, content_type,
+        node, environment, key, bundle, correlation, cause, traceparent, summary, merge_scheme, order;
+    int64_t id_time_us = 0, id_sequence = 0, id_incarnation = 0;
+    uint64_t mask = 0, security_level = 0;
+    int64_t priority = 0, expires_at_us = 0, time_us = 0, bundle_number = 0, time_constraint_ms = 0;
+    bool tombstone = false;
+    Texts application, depends, destinations, audience;
+
+    explicit Event(Text bytes) {
+        for (Reader reader(bytes); reader.more();) {
+            uint64_t tag = reader.varint();
+            switch (tag & 7) {
+                case VARINT: number(tag >> 3, reader.varint()); break;
+                case LENGTH_DELIMITED: text(tag >> 3, reader.text()); break;
+                case FIXED64:
+                    if (tag >> 3 != 14) throw Unknown{};
+                    mask = reader.fixed64();
+                    break;
+                default: throw Unknown{};
+            }
+        }
+    }
+
+  private:
+    void number(uint64_t field, uint64_t value) {
+        switch (field) {
+            case 15: priority = int32_t(uint32_t(value) >> 1 ^ (~(uint32_t(value) & 1) + 1)); break;
+            case 16: expires_at_us = int64_t(value); break;
+            case 17: time_us = int64_t(value); break;
+            case 25: security_level = value; break;
+            case 27: bundle_number = int64_t(value); break;
+            case 28: time_constraint_ms = int64_t(value); break;
+            case 30: tombstone = value != 0; break;
+            default: throw Unknown{};
+        }
+    }
+
+    void text(uint64_t field, Text value) {
+        switch (field) {
+            case 1: producer_id(value); break;
+            case 2: text_id = value, has_text_id = true; break;
+            case 3: source = value; break;
+            case 4: domain = value; break;
+            case 5: type = value; break;
+            case 6: name = value; break;
+            case 7: version = value; break;
+            case 8: attributes = value; break;
+            case 9: body = value; break;
+            case 10: content_type = value; break;
+            case 11: node = value; break;
+            case 12: application.push_back(value); break;
+            case 13: environment = value; break;
+            case 18: key = value; break;
+            case 19: bundle = value; break;
+            case 20: depends.push_back(value); break;
+            case 21: correlation = value; break;
+            case 22: cause = value; break;
+            case 23: traceparent = value; break;
+            case 24: destinations.push_back(value); break;
+            case 26: summary = value; break;
+            case 29: merge_scheme = value; break;
+            case 31: audience.push_back(value); break;
+            case 32: order = value; break;
+            default: throw Unknown{};
+        }
+    }
+
+    void producer_id(Text bytes) {
+        if (has_producer_id) throw Unknown{};  // protobuf merges repeated messages
+        has_producer_id = true;
+        for (Reader reader(bytes); reader.more();) {
+            switch (reader.varint()) {
+                case 1 << 3 | LENGTH_DELIMITED: client = reader.text(); break;
+                case 2 << 3 | VARINT: id_time_us = int64_t(reader.varint()); break;
+                case 3 << 3 | VARINT: id_sequence = int64_t(reader.varint()); break;
+                case 4 << 3 | VARINT: id_incarnation = int64_t(reader.varint()); break;
+                default: throw Unknown{};
+            }
+        }
+    }
+};
+
+// Writes JSON as orjson does.
+class Writer {
+  public:
+    std::string out;
+
+    void raw(Text text) { out.append(text); }
+
+    template <typename Number>
+    void number(Number value) {
+        char digits[24];
+        out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+    }
+
+    void text(Text value) {
+        static const char *const HEX = "0123456789abcdef";
+        out += '"';
+        const char *begin = value.data(), *end = begin + value.size();
+        for (const char *at = begin; at != end; ++at) {
+            unsigned char byte = static_cast<unsigned char>(*at);
+            if (byte >= 0x20 && byte != '"' && byte != '\\') continue;
+            out.append(begin, at);
+            begin = at + 1;
+            out += '\\';
+            switch (byte) {
+                case '"': case '\\': out += char(byte); break;
+                case '\b': out += 'b'; break;
+                case '\t': out += 't'; break;
+                case '\n': out += 'n'; break;
+                case '\f': out += 'f'; break;
+                case '\r': out += 'r'; break;
+                default: out += "u00", out += HEX[byte >> 4], out += HEX[byte & 15];
+            }
+        }
+        out.append(begin, end);
+        out += '"';
+    }
+
+    void given(Text member, Text value) {
+        if (!value.empty()) raw(member), text(value);
+    }
+
+    void given(Text member, int64_t value) {
+        if (value) raw(member), number(value);
+    }
+
+    void given(Text member, const Texts &values) {
+        if (values.empty()) return;
+        raw(member);
+        char before = '[';
+        for (Text value : values) out += before, text(value), before = ',';
+        out += ']';
+    }
+
+    void base64(Text bytes) {
+        static const char *const DIGITS =
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        out += '"';
+        for (size_t at = 0; at < bytes.size(); at += 3) {
+            uint32_t group = 0;
+            size_t size = std::min<size_t>(3, bytes.size() - at);
+            for (size_t byte = 0; byte < 3; ++byte)
+                group = group << 8 | (byte < size ? static_cast<unsigned char>(bytes[at + byte]) : 0);
+            for (size_t digit = 0; digit < 4; ++digit)
+                out += digit <= size ? DIGITS[group >> (18 - 6 * digit) & 63] : '=';
+        }
+        out += '"';
+    }
+
+    // Microseconds since 1970 as RFC 3339 in UTC.
+    void time(int64_t time_us) {
+        if (time_us < -62'135'596'800'000'000 || time_us > 253'402'300'799'999'999) throw Unknown{};
+        const int64_t DAY_US = 86'400'000'000;
+        int64_t days = time_us / DAY_US, rest = time_us % DAY_US;
+        if (rest < 0) rest += DAY_US, --days;
+        days += 719'468;  // since 0000-03-01: a year that begins in March ends with its leap day
+        int64_t era = days / 146'097, day = days % 146'097;
+        int64_t year = (day - day / 1'460 + day / 36'524 - day / 146'096) / 365;
+        int64_t of_year = day - (365 * year + year / 4 - year / 100), month = (5 * of_year + 2) / 153;
+        int64_t of_month = of_year - (153 * month + 2) / 5 + 1;
+        month += month < 10 ? 3 : -9;
+        year += era * 400 + (month <= 2);
+        out += '"';
+        padded(year, 4), out += '-', padded(month, 2), out += '-', padded(of_month, 2), out += 'T';
+        int64_t seconds = rest / 1'000'000;
+        padded(seconds / 3'600, 2), out += ':', padded(seconds / 60 % 60, 2), out += ':';
+        padded(seconds % 60, 2), out += '.', padded(rest % 1'000'000, 6);
+        out += "Z\"";
+    }
+
+  private:
+    void padded(int64_t value, int digits) {
+        char text[8];
+        for (int at = digits; at-- > 0; value /= 10) text[at] = char('0' + value % 10);
+        out.append(text, size_t(digits));
+    }
+};
+
+void write_id(Writer &to, const Event &event) {
+    if (event.has_text_id && event.has_producer_id) throw Unknown{};
+    if (event.has_text_id) to.raw(",\"id\":"), to.text(event.text_id);
+    if (!event.has_producer_id) return;
+    to.raw(",\"id\":{\"client\":"), to.text(event.client);
+    to.raw(",\"timestamp\":"), to.number(event.id_time_us);
+    to.raw(",\"sequence\":"), to.number(event.id_sequence);
+    to.raw(",\"incarnation\":"), to.number(event.id_incarnation), to.raw("}");
+}
+
+// A JSON body as it came, on one line: line breaks can only be between its tokens.
+void write_body(Writer &to, const Event &event) {
+    if (event.body.empty() && event.content_type.empty()) return;
+    to.raw(",\"content_type\":"), to.text(event.content_type);
+    if (event.content_type != "application/json") {
+        to.raw(",\"body_base64\":"), to.base64(event.body);
+        return;
+    }
+    to.raw(",\"body\":");
+    size_t begin = to.out.size();
+    to.raw(event.body);
+    for (size_t at = begin; at < to.out.size(); ++at)
+        if (to.out[at] == '\n' || to.out[at] == '\r') to.out[at] = ' ';
+}
+
+void write_optional(Writer &to, const Event &event) {
+    to.given(",\"application\":", event.application);
+    if (!event.environment.empty() && event.environment != "{}")
+        to.raw(",\"environment\":"), to.raw(event.environment);
+    to.given(",\"depends\":", event.depends);
+    to.given(",\"destinations\":", event.destinations);
+    to.given(",\"audience\":", event.audience);
+    if (event.security_level > 2) throw Unknown{};
+    if (event.security_level)
+        to.raw(event.security_level == 1 ? ",\"security_level\":\"low\"" : ",\"security_level\":\"high\"");
+    to.given(",\"priority\":", event.priority);
+    to.given(",\"bundle_number\":", event.bundle_number);
+    to.given(",\"time_constraint_ms\":", event.time_constraint_ms);
+    if (event.tombstone) to.raw(",\"tombstone\":true");
+    if (event.expires_at_us) to.raw(",\"expires_at\":"), to.time(event.expires_at_us);
+    if (event.time_us) to.raw(",\"time\":"), to.time(event.time_us);
+}
+
+void write_event(Writer &to, Text payload) {
+    Event event(payload);
+    to.out.reserve(to.out.size() + payload.size() * 5 / 4 + 320);
+    to.raw("{\"domain\":"), to.text(event.domain);
+    to.raw(",\"type\":"), to.text(event.type);
+    write_id(to, event);
+    to.given(",\"source\":", event.source), to.given(",\"name\":", event.name);
+    to.given(",\"version\":", event.version), to.given(",\"node\":", event.node);
+    to.given(",\"key\":", event.key), to.given(",\"bundle\":", event.bundle);
+    to.given(",\"correlation\":", event.correlation), to.given(",\"cause\":", event.cause);
+    to.given(",\"traceparent\":", event.traceparent), to.given(",\"summary\":", event.summary);
+    to.given(",\"merge_scheme\":", event.merge_scheme), to.given(",\"order\":", event.order);
+    to.raw(",\"attributes\":"), to.raw(event.attributes);
+    write_body(to, event);
+    to.raw(",\"mask\":\""), to.number(event.mask), to.raw("\"");
+    write_optional(to, event);
+    to.raw("}");
+}
+
+// frames.shared_json of an event: (segment, sequence, appended_at_us, payload) to a text or None.
+PyObject *shared_json(PyObject *, PyObject *args) {
+    const char *segment, *payload;
+    long long sequence, appended_at_us;
+    Py_ssize_t segment_size, size;
+    if (!PyArg_ParseTuple(args, "s#LLy#", &segment, &segment_size, &sequence, &appended_at_us,
+                          &payload, &size))
+        return nullptr;
+    Writer to;
+    try {
+        to.raw("\"segment\":\""), to.raw({segment, size_t(segment_size)});
+        to.raw("\",\"sequence\":"), to.number(sequence);
+        to.raw(",\"appended_at\":"), to.time(appended_at_us), to.raw(",\"event\":");
+        write_event(to, {payload, size_t(size)});
+    } catch (const Unknown &) {
+        Py_RETURN_NONE;
+    }
+    PyObject *text = PyUnicode_DecodeUTF8(to.out.data(), Py_ssize_t(to.out.size()), nullptr);
+    if (text || !PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) return text;
+    PyErr_Clear();  // damaged bytes
+    Py_RETURN_NONE;
+}
+
+char *put_varint(char *to, uint64_t value) {
+    for (; value > 0x7F; value >>= 7) *to++ = char((value & 0x7F) | 0x80);
+    *to++ = char(value);
+    return to;
+}
+
+char *put_number(char *to, int field, int64_t value) {
+    if (!value) return to;
+    *to++ = char(field << 3 | VARINT);
+    return put_varint(to, uint64_t(value));
+}
+
+// ServerFrame.event of an event that is nothing but new to its listener: (before, sequence, prev,
+// liveness, appended_at_us, payload) to bytes. `before`: the fields 1 and 2 of the EventFrame, which
+// are equal for all events of a segment.
+PyObject *event_frame(PyObject *, PyObject *args) {
+    const char *before, *payload;
+    long long sequence, prev, appended_at_us;
+    int liveness;
+    Py_ssize_t before_size, size;
+    if (!PyArg_ParseTuple(args, "y#LLiLy#", &before, &before_size, &sequence, &prev, &liveness,
+                          &appended_at_us, &payload, &size))
+        return nullptr;
+    char numbers[64], *end = numbers;
+    end = put_number(end, 3, sequence), end = put_number(end, 4, prev);
+    end = put_number(end, 5, liveness), end = put_number(end, 6, appended_at_us);
+    *end++ = char(15 << 3 | LENGTH_DELIMITED), end = put_varint(end, uint64_t(size));
+    size_t inside = size_t(before_size) + size_t(end - numbers) + size_t(size);
+    char head[16] = {1 << 3 | LENGTH_DELIMITED}, *after = put_varint(head + 1, inside);
+    PyObject *frame = PyBytes_FromStringAndSize(nullptr, after - head + Py_ssize_t(inside));
+    if (!frame) return nullptr;
+    char *to = PyBytes_AS_STRING(frame);
+    for (Text part : {Text(head, size_t(after - head)), Text(before, size_t(before_size)),
+                      Text(numbers, size_t(end - numbers)), Text(payload, size_t(size))})
+        to = static_cast<char *>(std::memcpy(to, part.data(), part.size())) + part.size();
+    return frame;
+}
+
+// Whether the fields of an event's stored bytes are those of restricted.py, or not readable.
+bool is_restricted(Text payload) {
+    try {
+        for (Reader reader(payload); reader.more();) {
+            uint64_t tag = reader.varint(), field = tag >> 3;
+            if (field == 16 || field == 24 || field == 31) return true;
+            switch (tag & 7) {
+                case VARINT: reader.varint(); break;
+                case LENGTH_DELIMITED: reader.text(); break;
+                case FIXED64: reader.bytes(8); break;
+                case FIXED32: reader.bytes(4); break;
+                default: return true;
+            }
+        }
+    } catch (const Unknown &) {
+        return true;
+    }
+    return false;
+}
+
+PyObject *may_be_restricted(PyObject *, PyObject *payload) {
+    char *at;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(payload, &at, &size)) return nullptr;
+    return PyBool_FromLong(is_restricted({at, size_t(size)}));
+}
+
+// Messages of a websocket with their headers (RFC 6455, 5.2), unmasked: a list of texts and bytes to
+// bytes.
+PyObject *websocket_messages(PyObject *, PyObject *messages) {
+    if (!PyList_Check(messages)) return PyErr_Format(PyExc_TypeError, "expected a list");
+    struct Message {
+        unsigned char first;
+        Text text;
+    };
+    std::vector<Message> found;
+    size_t whole = 0;
+    found.reserve(size_t(PyList_GET_SIZE(messages)));
+    for (Py_ssize_t index = 0; index < PyList_GET_SIZE(messages); ++index) {
+        PyObject *message = PyList_GET_ITEM(messages, index);
+        Py_ssize_t size;
+        const char *at;
+        bool is_text = PyUnicode_Check(message);
+        if (is_text) {
+            if (!(at = PyUnicode_AsUTF8AndSize(message, &size))) return nullptr;
+        } else {
+            char *bytes;
+            if (PyBytes_AsStringAndSize(message, &bytes, &size)) return nullptr;
+            at = bytes;
+        }
+        found.push_back({static_cast<unsigned char>(is_text ? 0x81 : 0x82), {at, size_t(size)}});
+        whole += size_t(size) + (size < 126 ? 2 : size < 0x10000 ? 4 : 10);
+    }
+    PyObject *joined = PyBytes_FromStringAndSize(nullptr, Py_ssize_t(whole));
+    if (!joined) return nullptr;
+    char *to = PyBytes_AS_STRING(joined);
+    for (const Message &message : found) {
+        uint64_t size = message.text.size();
+        int bytes = size < 126 ? 0 : size < 0x10000 ? 2 : 8;  // of the length, after its mark
+        *to++ = char(message.first);
+        *to++ = char(bytes == 0 ? size : bytes == 2 ? 126 : 127);
+        for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) *to++ = char(size >> shift & 0xFF);
+        to = static_cast<char *>(std::memcpy(to, message.text.data(), size)) + size;
+    }
+    return joined;
+}
+
+PyMethodDef FUNCTIONS[] = {{"shared_json", shared_json, METH_VARARGS, nullptr},
+                           {"event_frame", event_frame, METH_VARARGS, nullptr},
+                           {"may_be_restricted", may_be_restricted, METH_O, nullptr},
+                           {"websocket_messages", websocket_messages, METH_O, nullptr},
+                           {nullptr, nullptr, 0, nullptr}};
+
+PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "transcoder", nullptr, 0, FUNCTIONS, nullptr, nullptr,
+                      nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit_transcoder() { return PyModule_Create(&MODULE); }
