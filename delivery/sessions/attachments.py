@@ -209,15 +209,6 @@ async def check(connection: Connection, ids: Sequence[int]) -> dict[int, Attache
     return {one.settings.id: one for one in found}
 
 
-async def hold(connection: Connection, session_id: int, attachment: UUID) -> int | None:
-    """Keep others from acknowledging events of a session until the end of the transaction; return
-    the number of acknowledgements over HTTP. None: another connection is attached to it.
-    """
-    values = {"session_id": session_id, "attachment": attachment}
-    found: int | None = await fetch_value(connection, SQL["hold"], values)
-    return found
-
-
 async def take_redeliveries(
     connection: Connection, session_id: int, attachment: UUID
 ) -> list[Redelivery]:

@@ -6,7 +6,7 @@ Concurrency contract: one event loop; `run`, `watch` and `follow` are one task e
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
 from uuid import UUID
@@ -23,7 +23,6 @@ from delivery.sessions.attachments import (
     altered,
     check,
     detach,
-    hold,
     name_of,
     positions,
     save,
@@ -187,19 +186,14 @@ class SessionDelivery:
 
     async def _disconnect(self, sessions: Sequence[ConnectedSession]) -> list[bool]:
         """Save the positions of sessions and detach them; return for which that was done."""
-        saved: dict[int, int] = {}
         last = [each for one in sessions for each in one.take_positions(unchanged=True)]
         try:
             async with self._saving, reading(self._pool) as connection:
-                for batch in _batches(last):
-                    saved |= await save(connection, batch)
-                for session in sessions:
-                    if _is_stale(session, saved):
-                        await self._save_stale(connection, session)
+                saved = await self._save_positions(connection, last, sessions)
                 await detach(connection, [(one.settings.id, one.attachment) for one in sessions])
         except DatabaseUnavailable:
             return [False for _ in sessions]
-        replaced = {each.session_id for each in last} - saved.keys()
+        replaced = {each.session_id for each in last} - saved
         return [one.settings.id not in replaced for one in sessions]
 
     async def _save(self, changed: set[ConnectedSession]) -> None:
@@ -212,15 +206,9 @@ class SessionDelivery:
             session.acks = []
             found += session.take_positions(unchanged=session in self._unsaved)
         self._unsaved -= changed
-        attached: dict[int, int] = {}
         try:
-            for batch in _batches(found):
-                async with reading(self._pool) as connection:
-                    attached |= await save(connection, batch)
-            for session in changed:
-                if _is_stale(session, attached):
-                    async with reading(self._pool) as connection:
-                        await self._save_stale(connection, session)
+            async with reading(self._pool) as connection:
+                saved = await self._save_positions(connection, found, changed)
         except BaseException:
             connected = {session for session in changed if session in self._connected}
             self._unsaved |= connected
@@ -229,7 +217,7 @@ class SessionDelivery:
             for session, messages in acks.items():
                 session.acks[:0] = messages
             raise
-        lost = {one.session_id for one in found} - attached.keys()
+        lost = {one.session_id for one in found} - saved
         for session in changed:
             if session.settings.id in lost:
                 session.end("replaced")
@@ -271,18 +259,31 @@ class SessionDelivery:
         if self._connected.by_id.get(session.settings.id) is session:
             self.note_changed(session)
 
-    async def _save_stale(self, connection: Connection, session: ConnectedSession) -> bool:
-        """Save the positions of a session that did not know all acknowledgements over HTTP, while
-        there can be no others. Return whether that was done.
+    async def _save_positions(
+        self,
+        connection: Connection,
+        found: Sequence[PositionToSave],
+        sessions: Iterable[ConnectedSession],
+    ) -> set[int]:
+        """Save positions of sessions; return the ids of those that are attached: all of theirs are
+        saved. If others have acknowledged events over HTTP that a session did not know of, it takes
+        these first, while there can be no others.
         """
-        async with connection.transaction():
-            id = session.settings.id
-            acknowledgements = await hold(connection, id, session.attachment)
-            if acknowledgements is None:
-                return False
-            await self._take(connection, session, acknowledgements)
-            saved = await save(connection, session.take_positions(unchanged=True))
-            return not _is_stale(session, saved)
+        by_id = {session.settings.id: session for session in sessions}
+        saved: set[int] = set()
+        for at in range(0, len(found), limits.SESSION_POSITIONS_PER_STATEMENT_MAX):
+            batch = found[at : at + limits.SESSION_POSITIONS_PER_STATEMENT_MAX]
+            given = {one.session_id: one.acknowledgements for one in batch}
+            async with connection.transaction():
+                attached = await save(connection, batch)
+                for id, acknowledgements in attached.items():
+                    if acknowledgements != given[id]:
+                        await self._take(connection, by_id[id], acknowledgements)
+                        last = by_id[id].take_positions(unchanged=True)
+                        known = [one._replace(acknowledgements=acknowledgements) for one in last]
+                        await save(connection, known)
+            saved |= attached.keys()
+        return saved
 
     async def _take(
         self, connection: Connection, session: ConnectedSession, acknowledgements: int
@@ -339,14 +340,3 @@ def _compare(session: ConnectedSession, found: AttachedSettings | None, now_us: 
         session.end("request")
     elif found.settings != session.settings:
         session.change(found.settings, now_us)
-
-
-def _batches(found: Sequence[PositionToSave]) -> Iterator[Sequence[PositionToSave]]:
-    """Yield positions in parts, each for one statement."""
-    for at in range(0, len(found), limits.SESSION_POSITIONS_PER_STATEMENT_MAX):
-        yield found[at : at + limits.SESSION_POSITIONS_PER_STATEMENT_MAX]
-
-
-def _is_stale(session: ConnectedSession, attached: Mapping[int, int]) -> bool:
-    """Return whether a session does not know all acknowledgements over HTTP."""
-    return attached.get(session.settings.id, session.acknowledgements) != session.acknowledgements

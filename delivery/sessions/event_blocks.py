@@ -5,13 +5,13 @@ of its events. Plain module.
 Concurrency contract: one event loop.
 """
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from time import monotonic
 
 from eventhub.base import limits
+from eventhub.base.event_loop import run_in_slices
 from eventhub.eventlog.ring import memory_bytes
 from eventhub.eventlog.stored import Cursor, StoredEvent
 from registrations.matching.postings import Postings, SpecKeys
@@ -62,10 +62,14 @@ class EventBlock:
         first, last = self.events[0].sequence, self.events[-1].sequence
         return first <= events[0].sequence and events[-1].sequence <= last
 
+    def index(self) -> Iterator[None]:
+        """Put the events into the postings, one per step; others may do so at the same time."""
+        while not self.is_indexed:
+            self._postings.add(self.events[self._postings.count].event)
+            yield
+
     def select(self, specs: Sequence[SpecKeys]) -> Iterator[int]:
-        """Yield the sequences of the events that may match one of the specs."""
-        for stored in self.events[self._postings.count :]:
-            self._postings.add(stored.event)
+        """Yield the sequences of the events that may match one of the specs; all are indexed."""
         for at in self._postings.candidates(specs):
             yield self.events[at].sequence
 
@@ -127,7 +131,7 @@ class EventBlocks:
                 found.update(range(events[0].sequence - 1, events[-1].sequence + 1))
                 continue
             if not block.is_indexed:
-                await asyncio.sleep(0)  # it takes some ms
+                await run_in_slices(block.index(), limits.SESSION_BLOCK_SLICE_S)
             for sequence in block.select(specs):
                 found.update((sequence - 1, sequence))
         return [page[at - first] for at in sorted(found) if first <= at <= last]

@@ -368,6 +368,7 @@ class SocketSessions:
             for reader in list(session.readers.values()):
                 await self._socket.end(reader, reason)
             session.stop_timer()
+            await asyncio.sleep(0)  # let others run: a socket that is dropped has many sessions
         return saved
 
     async def _say(self, *messages: _Message) -> None:

@@ -143,9 +143,9 @@ SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COAL
  WHERE s.id = ANY (%(sessions)s::bigint[])
 
 -- name: save
--- Saves positions (JSON) of sessions that are still attached to the connections that write them; a lock keeps another connection
--- from attaching until the commit, so that it reads what was saved last. Positions of a connection that does not know all
--- acknowledgements over HTTP are not saved. Returns the sessions that are attached, with the number of these.
+-- Saves positions (JSON) of sessions that are still attached to the connections that write them. A lock keeps other connections from
+-- attaching, and others from acknowledging, until the commit: who attaches reads what was saved last. Positions of a connection that
+-- does not know all acknowledgements over HTTP are not saved. Returns the sessions that are attached, with the number of these.
 WITH given AS MATERIALIZED (
     SELECT * FROM jsonb_to_recordset(%(positions)s::jsonb)
         AS g (session_id bigint, stream_id bigint, attachment uuid, acknowledgements bigint,
@@ -161,8 +161,3 @@ WITH given AS MATERIALIZED (
      WHERE c.session_id = g.session_id AND c.stream_id = g.stream_id
 )
 SELECT id, acknowledgements FROM attached
-
--- name: hold
--- The number of acknowledgements over HTTP of a session that is attached to a connection. There are no others until the end of the
--- transaction.
-SELECT acknowledgements FROM sessions WHERE id = %(session_id)s AND attachment = %(attachment)s FOR SHARE

@@ -30,15 +30,15 @@ async def run_forever(name: str, work: Callable[[], Awaitable[None]]) -> None:
 _working: WeakValueDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakValueDictionary()
 
 
-async def run_in_slices(steps: Iterator[None]) -> None:
-    """Run all steps, one time slice after the other. Callers of one event loop take slices in their
-    order, and everything else runs between two slices.
+async def run_in_slices(steps: Iterator[None], slice_s: float = limits.TIME_SLICE_S) -> None:
+    """Run all steps, one time slice of so many seconds after the other. Callers of one event loop
+    take slices in their order, and everything else runs between two slices.
     """
     loop = asyncio.get_running_loop()
     one_at_a_time = _working.setdefault(loop, asyncio.Lock())
     while True:
         async with one_at_a_time:
-            until_s = loop.time() + limits.TIME_SLICE_S
+            until_s = loop.time() + slice_s
             for _ in steps:
                 if loop.time() >= until_s:
                     break

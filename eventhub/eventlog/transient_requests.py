@@ -5,6 +5,7 @@ script, all calls in one round trip. SQL module.
 import asyncio
 import uuid
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import redis.asyncio
@@ -63,12 +64,7 @@ async def evaluated(
             await _connected(client)
             async with client.pipeline(transaction=False) as pipe:
                 for group in groups:
-                    stream_id, terms, *_ = group[0]
-                    values = [str(uuid.uuid4()), *terms]
-                    for waiting in group:
-                        for draft in waiting.drafts:
-                            values += draft_values(draft)
-                    pipe.eval(APPEND, 4, *keys(stream_id), *values)
+                    pipe.eval(APPEND, 4, *keys(group[0].stream_id), *_values(group))
                 return await pipe.execute(raise_on_error=False)
     except Exception as error:
         return [error] * len(groups)
@@ -82,6 +78,14 @@ async def _connected(client: "redis.asyncio.Redis") -> None:
         await pool.release(connection)
     except Exception as error:
         raise NotSent from error
+
+
+def _values(group: Sequence[WaitingAppend]) -> list[Any]:
+    """Return the values of the script for a group."""
+    values = [str(uuid.uuid4()), *group[0].terms]
+    for draft in chain.from_iterable(waiting.drafts for waiting in group):
+        values += draft_values(draft)
+    return values
 
 
 def answer_group(group: Sequence[WaitingAppend], found: Any) -> None:

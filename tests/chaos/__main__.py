@@ -43,7 +43,11 @@ def arguments() -> tuple[Kind, argparse.Namespace]:
     """Parse the command line. The first word is the kind; the default is `log`."""
     words = sys.argv[1:]
     name = words.pop(0) if words and not words[0].startswith("-") else "log"
-    parser = argparse.ArgumentParser(prog=f"python -m tests.chaos {name}", description=__doc__)
+    kinds = (
+        f"Kinds: {', '.join(KINDS)}. `python -m tests.chaos KIND --help` has the options of one."
+    )
+    prog = f"python -m tests.chaos {name}"
+    parser = argparse.ArgumentParser(prog=prog, description=__doc__, epilog=kinds)
     if name not in KINDS:
         parser.error(f"there is no {name!r}, but {', '.join(KINDS)}")
     KINDS[name].add_arguments(parser)

@@ -1,16 +1,20 @@
 """Connections of consumer sessions: how many one socket has, and what replaces one."""
 
+import socket
+
 import pytest
 
 from eventhub.base import limits
 from tests.acceptance.consumers import (
+    SHOP,
     ask,
     connect,
     consumer,
     create_session,
     numbers,
+    post_acknowledgements,
 )
-from tests.acceptance.wire import numbered, session
+from tests.acceptance.wire import EVENT, numbered, session, until
 from tests.live import LiveHub, LiveZone
 
 
@@ -18,6 +22,16 @@ from tests.live import LiveHub, LiveZone
 def orders(zone: LiveZone) -> LiveZone:
     zone.create_stream("orders")
     return zone
+
+
+def small_buffered(hub: LiveHub) -> socket.socket:
+    """Return a connection to the hub with the smallest buffer of the kernel."""
+    host, port = hub.web[0].url.removeprefix("http://").split(":")
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    made.connect((host, int(port)))
+    made.setblocking(False)
+    return made
 
 
 async def test_a_socket_has_a_maximum_of_sessions(hub: LiveHub, zone: LiveZone) -> None:
@@ -53,3 +67,31 @@ async def test_a_late_acknowledgement_of_a_replaced_connection_ends_it_and_is_no
             await old.say("ping")  # behind what comes late
             await old.hear_op("pong")
     assert [one for one in old.skipped if one["op"] == "acked"] == []
+
+
+async def test_an_acknowledgement_is_stored_while_a_stream_is_still_to_be_started(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """It was answered and not stored: the connection did not know of an acknowledgement over HTTP,
+    and could not start the new stream because its client did not read.
+    """
+    made = consumer(orders)
+    for _ in range(3):
+        assert orders.emit("orders", [{**EVENT, "body": "x" * 900_000}] * 8).status == 200
+    path = f"/v1/sessions/{made['id']}/positions"
+
+    def acknowledged() -> list[int]:
+        found = hub.call("GET", path, key=orders.admin).json["items"]
+        [of_orders] = [one for one in found if one["stream"] == "orders"]
+        return [of_orders["cursor"]["sequence"], *of_orders["acknowledged"]]
+
+    slow = small_buffered(hub)
+    async with session(hub, orders.admin, sock=slow, max_queue=1) as reader:
+        await connect(reader)
+        assert await numbers(reader, 2) == [1, 2]
+        orders.create_stream("bills")  # meanwhile the socket takes no more
+        orders.register({**SHOP, "streams": ["bills"], "session": "s"})
+        post_acknowledgements(orders, {"stream": "orders", "sequences": [3]}, web=1)
+        await reader.say("ack", session="s", stream="orders", sequence=2, id="late")
+        await until(lambda: acknowledged() == [3], limits.SEND_STALL_S_MAX / 2)
+        await reader.hear_op("acked")

@@ -120,9 +120,7 @@ class NatsSide:
         await asyncio.gather(*opening)
 
     async def start(self) -> None:
-        if self._job.stalled:
-            for connection in self._connections[:: self._job.stalled]:
-                connection.transport.pause_reading()
+        """Have the producer, which is connected."""
 
     def post(self, events: list[tuple[int, int, int]]) -> None:
         assert self._producer is not None

@@ -39,6 +39,9 @@ DRAIN_S = 20.0
 WARM_S = 90.0  # until the events of the warm-up have arrived: it has each session's first
 OPENING_MAX = 20  # sockets that connect their sessions at once
 STALLED_BUFFER_BYTES = 4_096  # of sockets that stall: the kernel's smallest
+PROBE_S = 0.25  # between two looks of a stalled socket, whether the hub has closed it
+RETURN_S_MAX = 5.0  # each returns after another pause: clients do not come all at once
+CLOSED_S = 90.0  # until the hub has closed all: it waits for the answers to its pings
 SAMPLES = 10  # of the server's memory
 _SESSION = re.compile(rb'"session":\s?"s(\d+)"')
 _SEQUENCE = re.compile(rb'"sequence":\s?(\d+)')
@@ -55,12 +58,12 @@ class Arrivals:
         self.took = array("q")
         self.received: set[tuple[int, int]] = set()  # session, event
         self.doubled = 0
-        self.expected = 0  # frames at sessions that read
+        self.expected = 0  # frames at sessions
         self.warm = sys.maxsize  # the number of the first event that is timed
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def stalled(self, session: int) -> bool:
-        """Return whether the session is on a socket that is not read."""
+        """Return whether the session is on a socket that stalls."""
         every = self.job.stalled
         return bool(every) and session // self.job.per_socket % every == 0
 
@@ -73,16 +76,20 @@ class Arrivals:
             self.doubled += 1
             return
         self.received.add((session, number))
-        if number >= self.warm:
+        if number >= self.warm and not self.stalled(session):
             self.took.append(now_ns() - self.due[number])
 
     def next_events(self, count: int, due_ns: int) -> list[tuple[int, int, int]]:
-        """Return new events: number, device, kind; each is due at this time."""
+        """Return new events: number, device, kind; each is due at this time. The first ones are for
+        each session in turn.
+        """
         job, found = self.job, []
         for number in range(len(self.due), len(self.due) + count):
             dice = random.Random(number)
             device, kind = dice.randrange(job.devices), dice.randrange(KINDS)
-            self.expected += not self.stalled(device + kind * job.devices)
+            if number < job.sessions:
+                kind, device = divmod(number, job.devices)
+            self.expected += 1
             self.due.append(due_ns)
             found.append((self.first + number, device, kind))
         return found
@@ -100,7 +107,7 @@ class SessionSocket(asyncio.Protocol):
         self.transport: asyncio.Transport
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.sessions = sessions
-        self._stalls = arrivals.stalled(sessions[0])
+        self._stalls = False
         self._target = target
         self._arrivals = arrivals
         self._stream = stream
@@ -118,6 +125,18 @@ class SessionSocket(asyncio.Protocol):
             self.lost.set_result(None)
         if not self._stalls:
             self._fail(RequestFailed(f"socket lost: {error!r}"))
+
+    def stall(self) -> None:
+        """Read nothing from now on; `lost` is set when the hub has closed the connection."""
+        self.acknowledge()
+        self.transport.pause_reading()
+        self._stalls = True
+
+    def probe(self) -> None:
+        """Write something: a socket that is not read notices only by that that it was closed. The
+        hub ignores an answer to no ping.
+        """
+        self.transport.write(frame(PONG, b""))
 
     def acknowledge(self) -> None:
         """Acknowledge what was received, for each session up to its last event."""
@@ -177,10 +196,6 @@ class SessionSocket(asyncio.Protocol):
             self._connected += 1
             if self._connected == len(self.sessions) and not self.ready.done():
                 self.ready.set_result(None)
-                if self._stalls:
-                    self.transport.pause_reading()
-        elif self._stalls:
-            pass  # the hub closes a socket that is not read; it is opened again
         elif opcode == CLOSE or b'"op":"error"' in payload or b'"op":"disconnected"' in payload:
             self._fail(RequestFailed(payload[:400].decode("utf-8", "replace")))
 
@@ -201,7 +216,7 @@ class HubSide:
         self._job = arrivals.job
         self._producers: list[Connection] = []
         self._waiting: list[bytes] = []
-        self._stalling: list[asyncio.Task[None]] = []
+        self.returned_ms: list[float] = []  # of each socket that returned, to connect its sessions
         self.sockets: list[SessionSocket] = []
 
     async def open(self, sessions: range) -> None:
@@ -216,8 +231,6 @@ class HubSide:
 
     async def start(self) -> None:
         """Connect the producers."""
-        stalled = [one for one in self.sockets if self._arrivals.stalled(one.sessions[0])]
-        self._stalling = [asyncio.create_task(self._stall(one)) for one in stalled]
         for _ in range(self._job.producers):
             _, one = await asyncio.get_running_loop().create_connection(
                 lambda: Connection(self._answered, self._arrivals.fail), HOST, self._job.target.port
@@ -249,12 +262,24 @@ class HubSide:
         self.sockets.append(made)
         return made
 
+    async def stall(self) -> None:
+        """Have the sockets stall that are to, until all have returned."""
+        stalled = [one for one in self.sockets if self._arrivals.stalled(one.sessions[0])]
+        await asyncio.gather(*(self._stall(one) for one in stalled))
+
     async def _stall(self, stalled: SessionSocket) -> None:
-        """Open a socket that stalls again when the hub has closed it."""
-        while True:
-            await stalled.lost
-            self.sockets.remove(stalled)
-            stalled = await self._socket(stalled.sessions)
+        """Have a socket stall until the hub has closed it; then its sessions return."""
+        stalled.stall()
+        async with asyncio.timeout(CLOSED_S):
+            while not stalled.lost.done():
+                stalled.probe()
+                await asyncio.wait({stalled.lost}, timeout=PROBE_S)
+        self.sockets.remove(stalled)
+        await asyncio.sleep(random.uniform(0, RETURN_S_MAX))
+        began_ns = now_ns()
+        again = await self._socket(stalled.sessions)
+        await asyncio.wait_for(again.ready, CONNECT_S)
+        self.returned_ms.append((now_ns() - began_ns) / 1e6)
 
     def _send(self) -> None:
         """Send what waits; each producer in turn, because the hub closes silent connections."""
@@ -323,13 +348,14 @@ async def _timed(side: Any, arrivals: Arrivals) -> dict[str, float]:
     await side.start()
     acknowledging = asyncio.create_task(_acknowledging(side))
     began_ns = now_ns()
-    await _paced(side, arrivals, job.warmup_s)
+    await _paced(side, arrivals, max(job.warmup_s, (job.sessions + job.batch) / job.rate))
     await _drained(arrivals, WARM_S)
     warm_s = (now_ns() - began_ns) / 1e9
     arrivals.warm = len(arrivals.due)
     cpu_s, used_s, began_ns = cpu_time_s(), _cpu_s(server), now_ns()
     memory = [server.memory_full_info().uss]
-    for _ in range(SAMPLES):
+    stalling = asyncio.create_task(side.stall()) if job.stalled else None
+    while len(memory) <= SAMPLES or (stalling is not None and not stalling.done()):
         await _paced(side, arrivals, job.seconds / SAMPLES)
         memory.append(server.memory_full_info().uss)
     passed_s = (now_ns() - began_ns) / 1e9
@@ -341,6 +367,10 @@ async def _timed(side: Any, arrivals: Arrivals) -> dict[str, float]:
     figures["frame_us"] = (_cpu_s(server) - used_s) / max(frames, 1) * 1e6
     await _drained(arrivals, DRAIN_S)
     acknowledging.cancel()
+    if stalling is not None:
+        stalling.result()
+        figures["returned"] = len(side.returned_ms)
+        figures["return_ms"] = max(side.returned_ms)
     return {
         **percentiles_ms(arrivals.took),
         **figures,

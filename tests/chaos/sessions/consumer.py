@@ -83,9 +83,10 @@ class Consumer:
             connection = await self._connect(socket, quiet=True)
             await self._say(socket, "credit", session=self.plan.name, events=DRAIN_CREDIT)
             async with asyncio.timeout(HEAR_S):
-                while not complete(connection):
+                while not complete(connection):  # asked in pauses: it looks at all events
                     with suppress(TimeoutError):
-                        self._take(await socket.receive(LOOK_S), connection)
+                        while True:
+                            self._take(await socket.receive(LOOK_S), connection)
                 while not await self._nothing_waits(socket, connection):
                     pass
             if acknowledge:

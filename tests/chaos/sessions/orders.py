@@ -53,13 +53,11 @@ def missing(consumer: Consumer, connection: Connection, events: Events, end_us: 
     """Return what a connection that received everything held should have received, and did not:
     all that is not acknowledged and has not expired.
     """
-    keys = {each.key for each in connection.received}
+    received = {each.key for each in connection.received}
     return sorted(
         key
-        for key, event in events.items()
-        if key not in keys
-        and key not in consumer.acknowledged
-        and not 0 < event.expires_us <= end_us
+        for key in events.keys() - consumer.acknowledged - received
+        if not 0 < events[key].expires_us <= end_us
     )
 
 
