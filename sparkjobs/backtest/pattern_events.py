@@ -44,7 +44,7 @@ def pattern_events(
     segments: Iterator[pa.RecordBatch], query: PatternQuery
 ) -> Iterator[pa.RecordBatch]:
     """Read segments (id, uuid, stream_id and the columns of `SegmentFile`) and yield PATTERN_EVENT,
-    for mapInArrow. Of a segment that cannot be read as a whole there is no event.
+    for mapInArrow. A segment with a `fault` may have events, of those before it.
     """
     engine = query.engine()
     for batch in segments:
@@ -68,20 +68,24 @@ def _of_segment(
                 continue
             searched += 1
             found.take(read)
+            if len(found.rows) >= _ROWS:
+                yield _batch(same, found.drain())
     except UnreadableSegmentFile as error:
         yield _batch(same, [{"searched": 0, "taken": 0, "fault": error.fault}])
         return
-    for first in range(0, len(found.rows), _ROWS):
-        yield _batch(same, found.rows[first : first + _ROWS])
+    yield _batch(same, found.drain())
     times = {"first_us": found.first_us, "last_us": found.clock_us}
-    yield _batch(same, [{"searched": searched, "taken": len(found.rows), **times}])
+    yield _batch(same, [{"searched": searched, "taken": found.taken, **times}])
 
 
 class _Found:
-    """The events of one segment that the pattern takes, and the times of all of them."""
+    """The events of one segment that the pattern takes, and the times of all of them. `rows`: the
+    events since the last `drain`.
+    """
 
     def __init__(self, engine: HubEngine, query: PatternQuery) -> None:
         self.rows: list[dict[str, Any]] = []
+        self.taken = 0
         self.first_us: int | None = None
         self.clock_us: int | None = None
         self._leaves = engine.leaves if query.selects else None
@@ -97,6 +101,7 @@ class _Found:
             return
         shard = 0 if self._per is None else _shard(self._per, read.event)
         if shard is not None:
+            self.taken += 1
             self.rows.append(
                 {
                     "sequence": read.sequence,
@@ -106,6 +111,11 @@ class _Found:
                     "payload": read.payload,
                 }
             )
+
+    def drain(self) -> list[dict[str, Any]]:
+        """Return the rows, and begin with none."""
+        rows, self.rows = self.rows, []
+        return rows
 
 
 def _shard(per: Path, event: Event) -> int | None:

@@ -27,14 +27,14 @@ def events_of_pattern(segments: DataFrame, query: PatternQuery) -> DataFrame:
 
 def in_order(found: DataFrame, *, spread: bool) -> DataFrame:
     """Return the events, each with the latest time of append of its stream up to it, because a
-    clock may be set back. Each partition is in the order of pattern groups; `spread`: the events of
-    a key are in one partition, otherwise there is one.
+    clock may be set back; those of segments with a fault are left out. Each partition is in the
+    order of pattern groups; `spread`: the events of a key are in one partition, otherwise there is
+    one.
     """
     earlier = Window.partitionBy("stream_id").orderBy("segment_id")
     before = earlier.rowsBetween(Window.unboundedPreceding, -1)
-    floors = found.where(f.col("searched").isNotNull()).select(
-        "segment_id", f.max("last_us").over(before).alias("floor_us")
-    )
+    read = found.where(f.col("searched").isNotNull() & f.col("fault").isNull())
+    floors = read.select("segment_id", f.max("last_us").over(before).alias("floor_us"))
     events = (
         found.where(f.col("payload").isNotNull())
         .join(f.broadcast(floors), "segment_id")

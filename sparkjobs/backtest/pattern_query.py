@@ -29,7 +29,7 @@ class PatternQuery(NamedTuple):
     types: tuple[DeclaredType, ...]  # of the zone
     sample_max: int
     scope: ReadScope
-    seconds_max: float = limits.BACKTEST_PATTERN_S_MAX  # for which one task feeds the engine
+    stops_us: int = limits.INTEGER_MAX  # when tasks stop feeding their engines
 
     def tree(self) -> Tree:
         """Parse the pattern. Raises the errors of its language."""

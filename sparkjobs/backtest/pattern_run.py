@@ -68,7 +68,6 @@ class PatternFeeding:
         self._engine = query.engine()
         self._names = dict(query.streams)
         self._clock = clock
-        self._until_s = clock.monotonic_s() + query.seconds_max
         self._counts: Counter[str] = Counter(dict.fromkeys(("fed", "matches", *_OTHER.values()), 0))
         self._dropped: Counter[str] = Counter()
         self._listed = {"matches": 0, "outputs": 0}
@@ -88,7 +87,7 @@ class PatternFeeding:
             self._note_load()
             if outputs:
                 yield from self._row(row, position, outputs)
-            if self.stopped is None and self._clock.monotonic_s() >= self._until_s:
+            if self.stopped is None and self._clock.now_us() >= self._query.stops_us:
                 self.stopped = {"reason": "time_max", "at": self._shown(position), "fault": None}
             if self.stopped is not None:
                 return

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from eventhub.base import limits
+from eventhub.base.clock import SystemClock
 from eventhub.event.json_codec import time_text
 from sparkjobs import inputs
 from sparkjobs.backtest import pattern_frames, transform
@@ -53,7 +54,7 @@ class SearchedSegments(NamedTuple):
     skipped: list[dict[str, Any]]  # segment, fault
 
 
-class PatternTotals(NamedTuple):
+class BacktestTotals(NamedTuple):
     """The totals over all tasks. `counts`: of outputs by kind; `spread`: over several tasks."""
 
     counts: Counter[str]
@@ -133,21 +134,22 @@ def _found(spark: SparkSession, spec: JobSpec, query: PatternQuery) -> DataFrame
 
 def _outputs(
     spark: SparkSession, spec: JobSpec, found: DataFrame, query: PatternQuery, end_us: int
-) -> tuple[DataFrame, PatternTotals]:
+) -> tuple[DataFrame, BacktestTotals]:
     """Run the pattern; return PATTERN_OUTPUT, stored in the work folder, and the totals."""
     path = f"{spec.work}/outputs"
     for spread in (True, False) if query.spreads else (False,):
+        stops_us = SystemClock().now_us() + int(limits.BACKTEST_PATTERN_S_MAX * 1e6)
         events = pattern_frames.in_order(found, spread=spread)
-        outputs = pattern_frames.outputs_of(events, query, end_us)
+        outputs = pattern_frames.outputs_of(events, query._replace(stops_us=stops_us), end_us)
         outputs.write.mode("overwrite").parquet(path)
         stored = spark.read.schema(outputs.schema).parquet(path)
         totals = _totals(stored, spread=spread)
-        if totals.is_exact:
+        if totals.is_exact or totals.stopped is not None:
             break
     return stored, totals
 
 
-def _totals(outputs: DataFrame, *, spread: bool) -> PatternTotals:
+def _totals(outputs: DataFrame, *, spread: bool) -> BacktestTotals:
     rows = outputs.where(f.col("task").isNotNull()).select("task").collect()
     tasks = [json.loads(row.task) for row in rows]
     counts: Counter[str] = Counter()
@@ -155,7 +157,7 @@ def _totals(outputs: DataFrame, *, spread: bool) -> PatternTotals:
     for task in tasks:
         counts.update({name: task[name] for name in _COUNTS})
         dropped.update(task["dropped"])
-    return PatternTotals(
+    return BacktestTotals(
         counts,
         dropped,
         min((one["stopped"] for one in tasks if one["stopped"]), key=_when, default=None),
@@ -210,7 +212,7 @@ def _searched(segments: DataFrame) -> SearchedSegments:
 def _details(
     params: dict[str, Any],
     searched: SearchedSegments,
-    totals: PatternTotals,
+    totals: BacktestTotals,
     outputs: DataFrame,
     matches: DataFrame,
 ) -> dict[str, Any]:

@@ -214,7 +214,8 @@ def by_hand(history: JobHistory, query: PatternQuery) -> ByHand:
     read = pattern_events(iter(pa.Table.from_pylist(segments, SEGMENTS).to_batches()), query)
     events = pa.Table.from_batches([*read], PATTERN_EVENT).to_pylist()
     order = ("clock_us", "stream_id", "sequence")
-    taken = [row for row in events if row["payload"] is not None]
+    faulty = [row["segment_id"] for row in events if row["fault"] is not None]
+    taken = [row for row in events if row["payload"] and row["segment_id"] not in faulty]
     taken.sort(key=lambda row: [row[name] for name in order])
     batches = pa.Table.from_pylist(taken, PATTERN_EVENT).to_batches(max_chunksize=50)
     found = run_pattern(iter(batches), query, time_of(130))
@@ -331,7 +332,7 @@ def test_a_pattern_ends_with_its_first_match_if_it_is_to(history: JobHistory) ->
 
 
 def test_a_pattern_that_takes_too_long_is_stopped_and_reported(history: JobHistory) -> None:
-    found = stopped(history, PAIRED, "temporal", seconds_max=0.0)
+    found = stopped(history, PAIRED, "temporal", stops_us=1)
     assert found["stopped"]["reason"] == "time_max"
     assert found["stopped"]["at"]["sequence"] == 1
     assert found["fed"] == 1
