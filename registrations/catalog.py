@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
+from eventhub.base import limits
 from eventhub.base.event_loop import run_in_slices
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import (
@@ -210,9 +211,16 @@ async def versions_of_registrations(
     connection: Connection, ids: Sequence[int], stream_id: int, after: int
 ) -> list[StoredVersion]:
     """Return the versions of some registrations that can apply to an event after that sequence,
-    with an endpoint or without.
+    with an endpoint or without. Those of a few are read by one statement, not through a cursor:
+    many sessions return at once.
     """
-    return await _read(connection, VersionQuery(stream_id, after=after, registrations=list(ids)))
+    query = VersionQuery(stream_id, after=after, registrations=list(ids))
+    if len(ids) > limits.REGISTRATIONS_READ_AT_ONCE_MAX:
+        return await _read(connection, query)
+    async with connection.cursor(row_factory=named(StoredVersion)) as cursor:
+        # planned for these registrations: a plan for any would read all versions of the stream
+        await cursor.execute(SQL["versions"], query._asdict(), prepare=False)
+        return await cursor.fetchall()
 
 
 async def compiled(

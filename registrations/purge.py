@@ -1,5 +1,6 @@
-"""Deletes ended versions of registrations and patterns that nothing can read any more, barriers
-without references, and expired secrets of endpoints. SQL module.
+"""Deletes ended versions of registrations and patterns that nothing can read any more, deleted
+patterns and pattern groups, barriers without references, and expired secrets of endpoints. SQL
+module.
 
 Readers of an ended version are those that match an event within its bounds (forwarders, listeners
 that resume, explanations, audits of the log and of the archive), gap notices, deliveries with a
@@ -82,7 +83,7 @@ class VersionPurge:
                     versions += count
                     if self._clock.monotonic_s() >= until_s:
                         break
-                versions += _purge_patterns(connection)
+                versions += _purge_patterns(connection, until_s, self._clock)
                 for count in self._barriers(connection):
                     barriers += count
                     if self._clock.monotonic_s() >= until_s:
@@ -132,13 +133,21 @@ class VersionPurge:
             yield batch.deleted
 
 
-def _purge_patterns(connection: Connection) -> int:
-    """Delete a batch of ended versions of patterns; return the number."""
+def _purge_patterns(connection: Connection, until_s: float, clock: Clock) -> int:
+    """Delete ended versions of patterns, then deleted patterns without versions, then deleted
+    groups without patterns, batch by batch; return the number of versions.
+    """
     values = {
         "retained_s": limits.VERSIONS_RETAINED_S,
         "rows_max": limits.VERSIONS_PURGED_AT_ONCE,
     }
-    return int(scalars(connection).execute(SQL["purge_patterns"], values).fetchone() or 0)
+    versions = 0
+    for name in ("purge_patterns", "purge_deleted_patterns", "purge_deleted_groups"):
+        deleted = limits.VERSIONS_PURGED_AT_ONCE
+        while deleted == limits.VERSIONS_PURGED_AT_ONCE and clock.monotonic_s() < until_s:
+            deleted = int(scalars(connection).execute(SQL[name], values).fetchone() or 0)
+            versions += deleted if name == "purge_patterns" else 0
+    return versions
 
 
 def _needed(connection: Connection, endpoints: Iterable[int | None]) -> set[int]:

@@ -24,8 +24,10 @@ from delivery.forward.write import expand, writing_pool
 from delivery.forward.zone import ZoneCaches
 from delivery.partitions.create import create_partitions
 from delivery.patterns.group_tables import GROUPS
+from delivery.patterns.memory import GroupMemory
 from delivery.patterns.process import LeasedGroups
 from delivery.patterns.running_group import PatternContext
+from delivery.patterns.turns import GroupTurns
 from eventhub.access.client_groups import Groups
 from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
@@ -103,7 +105,16 @@ class ForwarderProcess:
     ) -> LeasedGroups:
         """Return the pattern groups of this process; they write through a pool of their own."""
         leases = Leases(context.clock, GROUPS, context.leases.owner)
-        found = PatternContext(context.log, pool, leases, self._feed, self._zones, context.clock)
+        found = PatternContext(
+            log=context.log,
+            pool=pool,
+            leases=leases,
+            feed=self._feed,
+            zones=self._zones,
+            clock=context.clock,
+            turns=GroupTurns(),
+            memory=GroupMemory(),
+        )
         return LeasedGroups(found, self._url)
 
     async def run(

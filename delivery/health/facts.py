@@ -26,6 +26,7 @@ class HealthFacts(NamedTuple):
     indexer_us: int | None
     stranded: int  # streams with callbacks that no forwarder holds any more
     stranded_groups: int  # pattern groups, likewise
+    stopped_groups: int  # pattern groups whose state cannot be read
     stranded_us: int | None
     unarchived_us: int | None  # when the oldest segment that is to be archived was sealed
     unarchivable: int  # segments whose last attempt failed ...

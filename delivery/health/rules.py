@@ -52,6 +52,9 @@ def _forwarders(facts: HealthFacts) -> Component:
                 " groups are held by no forwarder."
             )
         return Component("forwarders", "degraded", reason, facts.stranded_us)
+    if facts.stopped_groups:
+        reason = f"{facts.stopped_groups:,} pattern groups have stopped: their state is unreadable."
+        return Component("forwarders", "degraded", reason)
     return Component("forwarders", "ok")
 
 

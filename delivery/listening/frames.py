@@ -10,13 +10,9 @@ import orjson
 
 from delivery.bindings import bindings_json
 from eventhub.event import cloudevents, event_pb2
+from eventhub.event.compiled import transcoder
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog.stored import StoredEvent
-
-try:
-    from eventhub.event import transcoder
-except ImportError:  # it was not built, or for another Python
-    transcoder = None  # type: ignore[assignment]
 
 JSON_SUBPROTOCOL = "eventhub.v1.json"
 PROTOBUF_SUBPROTOCOL = "eventhub.v1.protobuf"

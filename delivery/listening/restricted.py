@@ -1,12 +1,14 @@
 """Tests stored bytes, without decoding them, for fields that may restrict an event's audience.
 Plain module.
 
-The test searches for the protobuf tags as bytes. A hit may be chance, so the event is then decoded;
-a miss is certain. Only a text with the control character U+0001, a length of exactly 128, 194 or
-250 bytes and a binary body can look like a tag, so chance hits are rare.
+The compiled transcoder reads the tags. Without it the test searches for the tags as bytes. A hit
+may be chance, so the event is then decoded; a miss is certain. Only a text with the control
+character U+0001, a length of exactly 128, 194 or 250 bytes and a binary body can look like a tag,
+so chance hits are rare.
 """
 
 from eventhub.event import event_pb2
+from eventhub.event.compiled import transcoder
 from eventhub.eventlog.stored import StoredEvent
 
 _VARINT, _LENGTH_DELIMITED = 0, 2
@@ -33,6 +35,11 @@ def is_restricted(stored: StoredEvent) -> bool:
 
 def may_be_restricted(payload: bytes) -> bool:
     """Return False if an event certainly has no `expires_at`, `destinations` or `audience`."""
+    return search(payload) if transcoder is None else transcoder.may_be_restricted(payload)
+
+
+def search(payload: bytes) -> bool:
+    """Return `may_be_restricted` without the transcoder."""
     return (
         _holds(payload, _EXPIRES_AT) or _holds(payload, _DESTINATIONS) or _holds(payload, _AUDIENCE)
     )

@@ -28,7 +28,8 @@ GROUPS = lease_table("pattern_leases", "group_id", GroupLease)
 
 class LeasedGroup(NamedTuple):
     """A pattern group and its checkpoint. `output_stream`: the id of the stream of its outputs;
-    None: that of the event which completed a match. `sequences`: of the last consumed events.
+    None: that of the event which completed a match. `sequences`: of the last consumed events;
+    `is_stopped`: its status says that no forwarder can run it.
     """
 
     id: int
@@ -42,6 +43,7 @@ class LeasedGroup(NamedTuple):
     streams: list[int]
     segments: list[str]
     sequences: list[int]
+    is_stopped: bool
 
     @property
     def cursors(self) -> dict[int, Cursor]:

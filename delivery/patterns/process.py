@@ -51,6 +51,9 @@ class LeasedGroups:
         oldest = [one.reader.oldest_us for one in running]
         ages_us = [max(now_us - at_us, 0) for at_us in oldest if at_us]
         metrics.PATTERN_FILTERS.set(sum(one.filters for one in running))
+        stopped = sum(one.is_stopped for one in self._holder.works.values())
+        metrics.PATTERN_GROUPS_STOPPED.set(stopped)
+        metrics.PATTERN_MEMORY_BYTES.set(self._context.memory.bytes)
         metrics.PATTERN_LAG_EVENTS.set(max((one.reader.lag_events for one in running), default=0))
         metrics.PATTERN_LAG_S.set(max(ages_us, default=0) / 1_000_000)
 

@@ -25,9 +25,9 @@ from delivery.patterns.group_tables import (
     versions_of,
 )
 from delivery.patterns.outputs import OutputOwner, RunningVersion
+from delivery.patterns.turns import GroupTurns
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, Gone, UnknownStream
-from eventhub.base.event_loop import run_in_slices
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.event.envelope import Event
 from eventhub.eventlog.errors import StreamDeleted
@@ -45,6 +45,10 @@ log = get_logger(__name__)
 throttled = ThrottledLog(log)
 
 
+class StateUnreadable(Exception):
+    """The snapshot of a group cannot be read: it is damaged, or from a newer release."""
+
+
 class StoredGroup(NamedTuple):
     """What the tables have of a group, in one snapshot."""
 
@@ -54,6 +58,24 @@ class StoredGroup(NamedTuple):
     journal: list[JournalRow]
     versions: dict[int, StoredPatternVersion]
     totals: dict[int, PatternTotals]
+
+    @property
+    def with_state(self) -> set[int]:
+        """The versions that the snapshot or the journal has."""
+        found = set() if self.snapshot is None else {*self.snapshot.versions}
+        return found.union(*(row.added for row in self.journal))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all versions with state have ended, so that their state is not needed."""
+        versions = (self.versions.get(id) for id in self.with_state)
+        return all(one is None or one.until is not None for one in versions)
+
+    def without_state(self) -> "StoredGroup":
+        """Return the group with those versions only that have no state."""
+        had = self.with_state
+        versions = {id: one for id, one in self.versions.items() if id not in had}
+        return self._replace(snapshot=None, journal=[], versions=versions)
 
 
 class CompiledVersions:
@@ -147,23 +169,28 @@ class GroupEngine:
 
 
 async def restored(
-    stored: StoredGroup, zone: ZoneView, compiled: CompiledVersions, log: Log
+    stored: StoredGroup, zone: ZoneView, compiled: CompiledVersions, log: Log, turns: GroupTurns
 ) -> GroupEngine:
-    """Return the engine of a group as it was at its checkpoint. Raises what reading raises."""
+    """Return the engine of a group as it was at its checkpoint. Raises StateUnreadable, and what
+    reading raises.
+    """
     found = GroupEngine(stored, zone, compiled)
     snapshot = stored.snapshot
     if snapshot is not None:
-        await run_in_slices(_added(found, stored, snapshot.versions))
-        await asyncio.to_thread(found.engine.restore, snapshot.state)
+        await turns.run(stored.group.id, _added(found, stored, snapshot.versions))
+        try:
+            await asyncio.to_thread(found.engine.restore, snapshot.state)
+        except (ValueError, LookupError, TypeError) as error:
+            raise StateUnreadable from error
     for row in stored.journal:
         for number in row.removed:
             found.remove(number)
-        await run_in_slices(_added(found, stored, row.added))
+        await turns.run(stored.group.id, _added(found, stored, row.added))
         order = row.first
         for run in row.runs:
             async for events in events_of(log, run):
                 first = order + events[0].sequence - run.first
-                await run_in_slices(_fed(found.engine, run, events, first))
+                await turns.run(stored.group.id, _fed(found.engine, run, events, first))
             order += len(run)
     found.changes.take([*stored.versions.values()], found.running, stored.group.cursors)
     compiled.retain([*stored.versions])

@@ -8,7 +8,6 @@ goes on: so a version gets the events after its first barrier, up to its last on
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from itertools import count
 from typing import NamedTuple
 
 from psycopg_pool import AsyncConnectionPool
@@ -24,13 +23,15 @@ from delivery.patterns.group_tables import (
     group_name,
     versions_of,
 )
+from delivery.patterns.memory import GroupMemory
 from delivery.patterns.outputs import LostOutput, OutputEvent, effects_of
 from delivery.patterns.restoring import GroupEngine, StoredGroup, position_of, recent_events
 from delivery.patterns.totals import GroupTotals
+from delivery.patterns.turns import GroupTurns
+from delivery.patterns.unwritten import EventOutputs, Unwritten
 from eventhub.access.rate_limits import seconds_to_wait
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
-from eventhub.base.event_loop import run_in_slices
 from eventhub.event.audience import is_visible_in_zone, may_see
 from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Log
@@ -39,7 +40,7 @@ from eventhub.eventlog.system import SYSTEM_STREAM_ID, Announcement
 from eventhub.postgresql.connections import Connection, reading
 from registrations.agents.run import AgentOutput
 from registrations.feed import Feed
-from registrations.pattern_groups.consumed import Runs
+from registrations.patterns.pattern_engine import EventPosition
 
 
 class PatternContext(NamedTuple):
@@ -51,49 +52,8 @@ class PatternContext(NamedTuple):
     feed: Feed
     zones: ZoneCaches
     clock: Clock
-
-
-class _Unwritten:
-    """What a group did since its last checkpoint."""
-
-    def __init__(self, position: int, now_s: float) -> None:
-        self.start = position
-        self.runs = Runs()
-        self.added: list[int] = []
-        self.removed: list[int] = []
-        self.outputs: list[OutputEvent] = []
-        self.output_bytes = 0
-        self.since_s = now_s
-        self.needs_snapshot = False
-        self.is_due = False  # there is something that should not wait
-
-    @property
-    def is_large(self) -> bool:
-        """Whether there is as much as one transaction should write."""
-        return (
-            len(self.outputs) >= limits.PATTERN_OUTPUTS_PER_WRITE
-            or self.output_bytes >= limits.PATTERN_OUTPUT_BYTES_PER_WRITE
-        )
-
-
-class _EventOutputs:
-    """How much one event has caused so far, of all patterns of the group."""
-
-    def __init__(self) -> None:
-        self.numbers = count()
-        self.events = 0
-        self.bytes = 0
-
-    def take(self, output: OutputEvent) -> bool:
-        """Count an output; return False if it is too much."""
-        if (
-            self.events >= limits.PATTERN_OUTPUTS_PER_EVENT_MAX
-            or self.bytes + output.bytes > limits.PATTERN_OUTPUT_BYTES_PER_EVENT_MAX
-        ):
-            return False
-        self.events += 1
-        self.bytes += output.bytes
-        return True
+    turns: GroupTurns
+    memory: GroupMemory
 
 
 class RunningGroup:
@@ -119,11 +79,12 @@ class RunningGroup:
         self._order = stored.group.position
         self._cursors = stored.group.cursors
         now_s = context.clock.monotonic_s()
-        self._unwritten = _Unwritten(self._order, now_s)
+        self._unwritten = Unwritten(self._order, now_s)
         self._unwritten.needs_snapshot = stored.snapshot is None
         self._snapshot_at_s = now_s + limits.PATTERN_SNAPSHOT_INTERVAL_S
         self._since_snapshot = sum(row.last - row.first + 1 for row in stored.journal)  # events
         self._evaluated = 0  # filters, as reported last
+        self._last: tuple[EventPosition, Event] | None = None  # that it was fed
 
     @property
     def has_changes(self) -> bool:
@@ -162,7 +123,8 @@ class RunningGroup:
         taken = self.reader.next(upto, limits.PATTERN_READ_EVENTS_MAX)
         if taken:
             await self._learn([stored.event for _, stored in taken])
-            await run_in_slices(self._fed(taken))
+            await self._context.turns.run(self._lease.group_id, self._fed(taken))
+            self._shed_if_too_large()
         self._announce_gaps()
         await self.save_if_due()
         return applied or bool(taken)
@@ -170,14 +132,12 @@ class RunningGroup:
     async def save_if_due(self) -> float:
         """Write a checkpoint if it is time; return the seconds until it is."""
         unwritten, now_s = self._unwritten, self._context.clock.monotonic_s()
-        due_s = unwritten.since_s + limits.CHECKPOINT_INTERVAL_S
+        interval_s, is_full = limits.CHECKPOINT_INTERVAL_S, unwritten.has_enough_events
+        if not self._found.running:  # its events need only be recorded before retention needs them
+            interval_s, is_full = limits.PATTERN_IDLE_CHECKPOINT_S, unwritten.has_enough_runs
+        due_s = unwritten.since_s + interval_s
         is_behind = self._all_cursors != self._cursors
-        if (
-            unwritten.outputs
-            or unwritten.is_due
-            or unwritten.runs.count >= limits.PATTERN_WRITE_EVENTS_MAX
-            or (is_behind and now_s >= due_s)
-        ):
+        if unwritten.outputs or unwritten.is_due or is_full or (is_behind and now_s >= due_s):
             await self.save()
             return limits.FORWARD_STREAMS_CHECK_S
         return due_s - now_s if is_behind else limits.FORWARD_STREAMS_CHECK_S
@@ -207,7 +167,7 @@ class RunningGroup:
         self._context.leases.renewed(self._lease, sent_s)
         metrics.PATTERN_OUTPUTS.inc(len(unwritten.outputs))
         self._cursors = cursors
-        self._unwritten = _Unwritten(self._order, clock.monotonic_s())
+        self._unwritten = Unwritten(self._order, clock.monotonic_s())
         if snapshot is None and not unwritten.runs.count:
             # a row of the journal has events; after a restart without one, the changes are due
             self._unwritten.added, self._unwritten.removed = unwritten.added, unwritten.removed
@@ -264,7 +224,7 @@ class RunningGroup:
         outputs = await asyncio.to_thread(found.add, version, recent)  # it joins all of them
         self._unwritten.needs_snapshot = self._unwritten.is_due = True
         if recent:
-            self._take(outputs, recent[-1][1], _EventOutputs())
+            self._take(outputs, recent[-1][1], EventOutputs())
 
     # --- events ---
 
@@ -302,7 +262,7 @@ class RunningGroup:
             self._order += 1
             position = position_of(self._order, stream, stored)
             unwritten.runs.add(position)
-            caused = _EventOutputs()
+            caused, self._last = EventOutputs(), (position, event)
             for outputs in engine.steps(position, event):
                 if outputs:
                     self._take(outputs, event, caused)
@@ -316,7 +276,18 @@ class RunningGroup:
         metrics.PATTERN_EVALUATIONS.inc(evaluated - self._evaluated)
         self._evaluated = evaluated
 
-    def _take(self, outputs: Sequence[AgentOutput], cause: Event, caused: _EventOutputs) -> None:
+    def _shed_if_too_large(self) -> None:
+        """Discard half of the partial matches if the process has too many and it is the turn of
+        this group. A restart would not repeat that, so a snapshot follows at once.
+        """
+        engine, memory = self._found.engine, self._context.memory
+        is_due = memory.report(self._lease.group_id, self._client_id, engine.memory_bytes)
+        if is_due and self._last is not None:
+            self._take(engine.shed_half(*self._last), self._last[1], EventOutputs())
+            memory.report(self._lease.group_id, self._client_id, engine.memory_bytes)
+            self._unwritten.needs_snapshot = self._unwritten.is_due = True
+
+    def _take(self, outputs: Sequence[AgentOutput], cause: Event, caused: EventOutputs) -> None:
         """Note some of what one event caused; beyond a limit its outputs are lost."""
         running, unwritten = self._found.running, self._unwritten
         for effect in effects_of(outputs, running, self._owner, cause, caused.numbers):

@@ -73,6 +73,8 @@ class RoutedFollower(Follower):
         if not self.shares_blocks:
             if self.cursor == self.position.cursor:
                 page = page._replace(events_max=min(page.events_max, _FIRST_PAGE_EVENTS))
+                if self._has_blocks and (found := self.blocks.after(self.cursor, 1)):
+                    return found[: page.events_max]  # another session has just passed them
             return await super().catch_up(page)
         found = self.blocks.after(self.cursor, _PAGE_EVENTS)
         if not found:
@@ -92,9 +94,12 @@ class RoutedFollower(Follower):
         """Whether the reader evaluates few events of a page, and the blocks are of the history that
         it follows.
         """
+        return self.narrows and self._has_blocks and not self._reads_all()
+
+    @property
+    def _has_blocks(self) -> bool:
         life = self.ring.life
-        shares = self._life == life and self._route.shares(life)
-        return self.narrows and shares and not self._reads_all()
+        return self._life == life and self._route.shares(life)
 
     def _to_block_end(self) -> int:
         """Return how many events a page has that ends with a block."""

@@ -20,7 +20,7 @@ SELECT (extract(epoch FROM now()) * 1000000)::bigint AS now_us,
        f.alive AS forwarders, (extract(epoch FROM f.last) * 1000000)::bigint AS forwarder_us,
        w.alive AS workers, (extract(epoch FROM w.last) * 1000000)::bigint AS worker_us,
        h.beat_us, h.archiver_us, h.indexer_us,
-       n.streams AS stranded, n.groups AS stranded_groups, (extract(epoch FROM n.since) * 1000000)::bigint AS stranded_us,
+       n.streams AS stranded, n.groups AS stranded_groups, p.groups AS stopped_groups, (extract(epoch FROM n.since) * 1000000)::bigint AS stranded_us,
        -- the oldest sealed segment that is to be archived
        (SELECT (extract(epoch FROM s.sealed_at) * 1000000)::bigint
           FROM segments s JOIN streams t ON t.id = s.stream_id
@@ -40,6 +40,8 @@ SELECT (extract(epoch FROM now()) * 1000000)::bigint AS now_us,
                (extract(epoch FROM max(last_seen_at) FILTER (WHERE part = 'archiver')) * 1000000)::bigint AS archiver_us,
                (extract(epoch FROM max(last_seen_at) FILTER (WHERE part = 'indexer')) * 1000000)::bigint AS indexer_us
           FROM heartbeats) AS h,
+       -- pattern groups that no forwarder can run
+       (SELECT count(*) AS groups FROM pattern_leases WHERE fault IS NOT NULL) AS p,
        -- streams with callbacks and pattern groups whose lease expired and was not taken again
        (SELECT count(*) FILTER (WHERE NOT is_group) AS streams, count(*) FILTER (WHERE is_group) AS groups, min(expires_at) AS since
           FROM (SELECT expires_at, false AS is_group FROM forwarding

@@ -3,12 +3,17 @@
 -- name: group
 -- A live group, under its lease, and the names that its outputs need.
 SELECT g.id, g.name, g.zone_id, z.name AS zone, g.client_id, c.name AS client, g.output_stream_id AS output_stream,
-       l.position, l.streams, l.segments::text[] AS segments, l.sequences
+       l.position, l.streams, l.segments::text[] AS segments, l.sequences, l.fault IS NOT NULL AS is_stopped
   FROM pattern_leases l
   JOIN pattern_groups g ON g.id = l.group_id AND g.deleted_at IS NULL
   JOIN zones z ON z.id = g.zone_id
   JOIN clients c ON c.id = g.client_id
  WHERE l.group_id = %(group_id)s AND l.epoch = %(epoch)s
+
+-- name: set_fault
+-- Stores why a group cannot be run, or (null) that it runs again; writes nothing if that is known, or unless the lease is held.
+UPDATE pattern_leases SET fault = %(fault)s::json
+ WHERE group_id = %(group_id)s AND epoch = %(epoch)s AND (fault IS NULL) <> (%(fault)s::json IS NULL)
 
 -- name: name
 SELECT name FROM pattern_groups WHERE id = %(group_id)s AND deleted_at IS NULL

@@ -121,6 +121,12 @@ FORWARD_LAG_S = _max(
     ["stream"],
 )
 PATTERN_GROUPS = _sum("eventhub_pattern_groups", "Pattern groups leased by forwarders.")
+PATTERN_GROUPS_STOPPED = _sum(
+    "eventhub_pattern_groups_stopped", "Pattern groups that run no pattern, because of a fault."
+)
+PATTERN_MEMORY_BYTES = _max(
+    "eventhub_pattern_memory_bytes", "Estimated memory of the partial matches of one forwarder."
+)
 PATTERN_FILTERS = _sum("eventhub_pattern_filters", "Distinct filters of the patterns of groups.")
 PATTERN_EVENTS = Counter("eventhub_pattern_events", "Events consumed by pattern groups.")
 PATTERN_EVALUATIONS = Counter(

@@ -1,6 +1,7 @@
-// Stored bytes of events as JSON and in binary frames, without Python objects in between. It writes
-// what json_codec.py and frames.py write, byte for byte; where it cannot, it returns None, and these
-// do it: a field that it does not know, a time outside of the years 1 to 9999, damaged bytes.
+// Stored bytes of events as JSON and in binary frames, and these as websocket messages, without Python
+// objects in between. It writes what json_codec.py, frames.py and websocket.py write, byte for byte.
+// Where it cannot, it returns None, and Python does it: for a field that it does not know, a time
+// outside of the years 1 to 9999, or damaged bytes.
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -45,8 +46,9 @@ class Reader {
         return value;
     }
 
-    Text text() {
-        uint64_t size = varint();
+    Text text() { return bytes(varint()); }
+
+    Text bytes(uint64_t size) {
         if (size > uint64_t(end_ - at_)) throw Unknown{};
         at_ += size;
         return {at_ - size, size_t(size)};
@@ -56,7 +58,7 @@ class Reader {
     const char *at_, *end_;
 };
 
-enum Wire { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2 };
+enum Wire { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, FIXED32 = 5 };
 
 // The fields of event.proto, by number.
 struct Event {
@@ -363,8 +365,77 @@ PyObject *event_frame(PyObject *, PyObject *args) {
     return frame;
 }
 
+// Whether the fields of an event's stored bytes are those of restricted.py, or not readable.
+bool is_restricted(Text payload) {
+    try {
+        for (Reader reader(payload); reader.more();) {
+            uint64_t tag = reader.varint(), field = tag >> 3;
+            if (field == 16 || field == 24 || field == 31) return true;
+            switch (tag & 7) {
+                case VARINT: reader.varint(); break;
+                case LENGTH_DELIMITED: reader.text(); break;
+                case FIXED64: reader.bytes(8); break;
+                case FIXED32: reader.bytes(4); break;
+                default: return true;
+            }
+        }
+    } catch (const Unknown &) {
+        return true;
+    }
+    return false;
+}
+
+PyObject *may_be_restricted(PyObject *, PyObject *payload) {
+    char *at;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(payload, &at, &size)) return nullptr;
+    return PyBool_FromLong(is_restricted({at, size_t(size)}));
+}
+
+// Messages of a websocket with their headers (RFC 6455, 5.2), unmasked: a list of texts and bytes to
+// bytes.
+PyObject *websocket_messages(PyObject *, PyObject *messages) {
+    if (!PyList_Check(messages)) return PyErr_Format(PyExc_TypeError, "expected a list");
+    struct Message {
+        unsigned char first;
+        Text text;
+    };
+    std::vector<Message> found;
+    size_t whole = 0;
+    found.reserve(size_t(PyList_GET_SIZE(messages)));
+    for (Py_ssize_t index = 0; index < PyList_GET_SIZE(messages); ++index) {
+        PyObject *message = PyList_GET_ITEM(messages, index);
+        Py_ssize_t size;
+        const char *at;
+        bool is_text = PyUnicode_Check(message);
+        if (is_text) {
+            if (!(at = PyUnicode_AsUTF8AndSize(message, &size))) return nullptr;
+        } else {
+            char *bytes;
+            if (PyBytes_AsStringAndSize(message, &bytes, &size)) return nullptr;
+            at = bytes;
+        }
+        found.push_back({static_cast<unsigned char>(is_text ? 0x81 : 0x82), {at, size_t(size)}});
+        whole += size_t(size) + (size < 126 ? 2 : size < 0x10000 ? 4 : 10);
+    }
+    PyObject *joined = PyBytes_FromStringAndSize(nullptr, Py_ssize_t(whole));
+    if (!joined) return nullptr;
+    char *to = PyBytes_AS_STRING(joined);
+    for (const Message &message : found) {
+        uint64_t size = message.text.size();
+        int bytes = size < 126 ? 0 : size < 0x10000 ? 2 : 8;  // of the length, after its mark
+        *to++ = char(message.first);
+        *to++ = char(bytes == 0 ? size : bytes == 2 ? 126 : 127);
+        for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) *to++ = char(size >> shift & 0xFF);
+        to = static_cast<char *>(std::memcpy(to, message.text.data(), size)) + size;
+    }
+    return joined;
+}
+
 PyMethodDef FUNCTIONS[] = {{"shared_json", shared_json, METH_VARARGS, nullptr},
                            {"event_frame", event_frame, METH_VARARGS, nullptr},
+                           {"may_be_restricted", may_be_restricted, METH_O, nullptr},
+                           {"websocket_messages", websocket_messages, METH_O, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "transcoder", nullptr, 0, FUNCTIONS, nullptr, nullptr,

@@ -9,7 +9,7 @@ ASGI has no way to close a socket whose buffer is full: the close would wait for
 """
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -23,6 +23,7 @@ from websockets.protocol import OPEN
 
 from eventhub.base import limits
 from eventhub.base.errors import BadRequest, EventHubError, Unavailable
+from eventhub.event.compiled import transcoder
 
 # takes a message before it is queued, with the number of those that were queued; False: not taken
 TakeMessage = Callable[[bytes, int], bool]
@@ -149,7 +150,7 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         `variant`.
         """
         if self._deflate is None:
-            return b"".join(uncompressed(frames))
+            return uncompressed(frames)
         return [
             LibraryFrame(Opcode.TEXT, frame.encode())
             if isinstance(frame, str)
@@ -213,14 +214,17 @@ def restart_reason(sockets: int) -> str:
     return f"retry_after={random.uniform(0, spread_s):.2f}"  # noqa: S311
 
 
-def uncompressed(frames: Iterable[str | bytes]) -> Iterator[bytes]:
-    """Yield the frames with their headers in the format of RFC 6455, 5.2: the library creates an
+def uncompressed(frames: Sequence[str | bytes]) -> bytes:
+    """Return the frames with their headers in the format of RFC 6455, 5.2: the library creates an
     object for each frame, which costs more than the rest of its work.
     """
+    if transcoder is not None:
+        return transcoder.websocket_messages([*frames])
+    parts: list[bytes] = []
     for frame in frames:
         first, payload = (0x81, frame.encode()) if isinstance(frame, str) else (0x82, frame)
-        yield _head(first, len(payload))
-        yield payload
+        parts += (_head(first, len(payload)), payload)
+    return b"".join(parts)
 
 
 def _head(first: int, size: int) -> bytes:

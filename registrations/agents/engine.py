@@ -6,7 +6,7 @@ and suspended programs. A run that fails has no effect. A run that exceeds a lim
 agent, and so do AGENT_FAILURES_MAX failed runs in a row.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -36,22 +36,19 @@ class AgentStatus(NamedTuple):
 
 
 class AgentEngine:
-    """Agents under numbers that the caller gives. `clock`: returns seconds; it ends a run that
-    takes much longer than its steps should. `leaves`: those of its group; without it, it has its
-    own. Concurrency: none.
+    """Agents under numbers that the caller gives. `leaves`: those of its group; without it, it has
+    its own. Concurrency: none.
     """
 
     def __init__(
         self,
         hierarchy: TypeHierarchy = no_supertypes,
         sees: ViewerSees = sees_everything,
-        clock: Callable[[], float] | None = None,
         leaves: PatternLeaves | None = None,
     ) -> None:
         self._hierarchy = hierarchy
         self._leaves = LeafIndex(hierarchy) if leaves is None else leaves
         self._sees = sees
-        self._clock = clock
         self._scopes: dict[ScopeKey, AgentScope] = {}
         self._by_stream: dict[int, list[ScopeKey]] = {}
         self._keys: dict[int, ScopeKey] = {}  # of each agent
@@ -149,7 +146,7 @@ class AgentEngine:
         return AgentStatus(remembered, agent.steps, agent.failures, agent.suspended)
 
     def _scope(self) -> AgentScope:
-        return AgentScope(self._leaves, self._hierarchy, self._clock)
+        return AgentScope(self._leaves, self._hierarchy)
 
     def _agent(self, number: int) -> Agent | None:
         key = self._keys.get(number)

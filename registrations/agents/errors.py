@@ -17,9 +17,7 @@ _TOO_LARGE = {
     "recent_max": "An agent examines at most the {:,} most recent events.",
 }
 # Faults that say how much a run took, not what it did: the agent would exceed them again.
-LIMITS = frozenset(
-    ("steps_max", "time_max", "memory_max", "call_depth_max", "outputs_max", "state_max")
-)
+LIMITS = frozenset(("steps_max", "memory_max", "call_depth_max", "outputs_max", "state_max"))
 
 
 class ProgramSyntax(BadRequest):

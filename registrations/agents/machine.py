@@ -55,50 +55,49 @@ class Host(Protocol):
 
 
 class Machine:
-    """One run of a program. `clock`: returns seconds; None: time is limited by steps alone."""
+    """One run of a program."""
 
     __slots__ = (
-        *("_calls", "_clock", "_codes", "_deadline", "_pause", "code", "frame", "globals"),
-        *("host", "memory", "pc", "stack", "steps"),
+        *("_calls", "_codes", "code", "frame", "globals", "host", "memory", "pc", "stack"),
+        "steps",
     )
 
-    def __init__(
-        self, codes: Sequence[Code], host: Host, clock: Callable[[], float] | None = None
-    ) -> None:
+    def __init__(self, codes: Sequence[Code], host: Host) -> None:
         self.host = host
         self.stack: list[Value] = []
         self.steps = limits.AGENT_STEPS_MAX  # left
         self.memory = limits.AGENT_MEMORY_BYTES_MAX  # left
         self._codes = codes
         self._calls: list[tuple[Code, int, list[Any]]] = []
-        self._clock = clock
-        self._deadline = clock() + limits.AGENT_RUN_S_MAX if clock is not None else 0.0
-        self._pause = self.steps - limits.AGENT_CLOCK_STEPS if clock is not None else 0
         self.code: Code | None = codes[0]
         self.pc = 0
         self.globals = self.frame = [UNDEFINED] * codes[0].slots
 
-    def run(self) -> Fault | None:
-        """Run the program to its end; return why it ended early, if it did."""
+    def run(self, steps: int) -> Fault | None:
+        """Run the program for about so many steps, or to its end: then `code` is None. Return why
+        it ended early, if it did.
+        """
+        until = self.steps - steps
         try:
-            while self.code is not None:
+            while self.code is not None and self.steps > until:
                 self.steps -= 1
-                if self.steps < self._pause:
-                    self._check()
+                if self.steps < 0:
+                    raise _steps_fault()
                 instruction, argument = self.code.instructions[self.pc]
                 self.pc += 1
                 instruction(self, argument)
         except RunFault as fault:
             assert self.code is not None  # noqa: S101
             line, column = self.code.positions[max(self.pc - 1, 0)]
+            self.code = None
             return Fault(fault.code, fault.message, line, column)
         return None
 
     def work(self, amount: int) -> None:
         """Count the steps of a function beyond its first. Raises RunFault beyond the limit."""
         self.steps -= amount
-        if self.steps < self._pause:
-            self._check()
+        if self.steps < 0:
+            raise _steps_fault()
 
     def read(self, chars: int) -> None:
         """Count the steps to read or copy a text."""
@@ -137,13 +136,9 @@ class Machine:
         else:
             self.code = None
 
-    def _check(self) -> None:
-        if self.steps < 0:
-            most = limits.AGENT_STEPS_MAX
-            raise RunFault("steps_max", f"One run takes more than {most:,} steps.")
-        self._pause = max(self.steps - limits.AGENT_CLOCK_STEPS, 0)
-        if self._clock is not None and self._clock() > self._deadline:
-            raise RunFault("time_max", f"One run takes more than {limits.AGENT_RUN_S_MAX} s.")
+
+def _steps_fault() -> RunFault:
+    return RunFault("steps_max", f"One run takes more than {limits.AGENT_STEPS_MAX:,} steps.")
 
 
 Instruction = Callable[[Machine, Any], None]

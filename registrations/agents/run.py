@@ -2,7 +2,7 @@
 Plain module.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -67,11 +67,17 @@ class AgentRun:
         self._changes: dict[str, Value] = {}
         self._outputs: list[AgentOutput] = []
 
-    def execute(self, clock: Callable[[], float] | None) -> list[AgentOutput]:
-        """Run the program, and return its outputs or its fault."""
+    def execute(self) -> Iterator[Sequence[AgentOutput]]:
+        """Run the program; yield nothing from time to time, then its outputs or its fault."""
+        machine = Machine(self._agent.program.codes, self)
+        fault = machine.run(limits.AGENT_STEPS_AT_ONCE)
+        while machine.code is not None:
+            yield ()
+            fault = machine.run(limits.AGENT_STEPS_AT_ONCE)
+        yield self._ended(machine, fault)
+
+    def _ended(self, machine: Machine, fault: Fault | None) -> list[AgentOutput]:
         agent, position = self._agent, self.event.position
-        machine = Machine(agent.program.codes, self, clock)
-        fault = machine.run()
         agent.steps = limits.AGENT_STEPS_MAX - max(machine.steps, 0)
         if fault is None:
             agent.failures = 0

@@ -1,6 +1,6 @@
 """The agents on the same streams, and the recent events that they examine. Plain module."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import orjson
 
@@ -26,12 +26,7 @@ class AgentScope:
     none.
     """
 
-    def __init__(
-        self,
-        leaves: PatternLeaves,
-        hierarchy: TypeHierarchy,
-        clock: Callable[[], float] | None,
-    ) -> None:
+    def __init__(self, leaves: PatternLeaves, hierarchy: TypeHierarchy) -> None:
         self.index = BEFORE_FIRST
         self.position: EventPosition | None = None
         self.agents: dict[int, Agent] = {}
@@ -42,7 +37,6 @@ class AgentScope:
         self._examined: dict[int, list[RecentMemory]] = {}  # by leaf
         self._total = RecentSize()
         self._hierarchy = hierarchy
-        self._clock = clock
 
     def add(self, number: int, program: AgentProgram, recent: Sequence[RememberedEvent]) -> None:
         """Add an agent, which replaces another under that number. It knows later events only,
@@ -82,7 +76,9 @@ class AgentScope:
             self.remove(number)
 
     def steps(self, position: EventPosition, event: Event) -> Iterator[Sequence[AgentOutput]]:
-        """Take the next event, run the agents that it starts, and yield the outputs of each."""
+        """Take the next event, and yield the outputs of the agents that it starts, one after the
+        other, and nothing between two parts of a run.
+        """
         self.index += 1
         self.position = position
         leaves = self._leaves.match(event)
@@ -96,13 +92,12 @@ class AgentScope:
         if self._total.bytes > limits.AGENT_RECENT_BYTES_MAX:
             self._forget_largest()
         for number in due:
-            agent, outputs = self.agents[number], list[AgentOutput]()
+            agent = self.agents[number]
             if agent.dropped:
-                outputs.append(Dropped(number, None, position, "recent_bytes_max", agent.dropped))
-                agent.dropped = 0
+                dropped, agent.dropped = agent.dropped, 0
+                yield [Dropped(number, None, position, "recent_bytes_max", dropped)]
             if agent.suspended is None:
-                outputs += AgentRun(agent, value).execute(self._clock)
-            yield outputs
+                yield from AgentRun(agent, value).execute()
 
     def _memory(self, recent: RecentEvents, number: int) -> RecentMemory:
         memory = self.memories.get(recent.filter)

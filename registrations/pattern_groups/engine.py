@@ -135,6 +135,18 @@ class HubEngine:
         yield from self._temporal.steps(position, event)
         yield from self._agents.steps(position, event)
 
+    @property
+    def memory_bytes(self) -> int:
+        """The estimated memory of partial matches, without what agents remember."""
+        return self._ready.memory_bytes + self._temporal.memory_bytes
+
+    def shed_half(self, position: EventPosition, event: Event) -> list[AgentOutput]:
+        """Discard half of the partial matches, for the memory of the process; the event is the last
+        one. The outputs from then on are no function of the events, so the caller writes a
+        snapshot.
+        """
+        return [*self._ready.shed_half(position, event), *self._temporal.shed_half(position)]
+
     def pass_time(self, time_us: int) -> None:
         """Take the time of an event that concerns no pattern in READY, instead of the event."""
         self._ready.pass_time(time_us)

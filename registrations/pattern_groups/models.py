@@ -91,7 +91,7 @@ class StoredPattern(models.Model):
         )
         indexes = (
             Index(fields=["zone", "id"], condition=LIVE, name="patterns_by_zone"),
-            Index(fields=["group", "id"], condition=LIVE, name="patterns_by_group"),
+            Index(fields=["group", "id"], name="patterns_by_group"),
         )
 
     def __str__(self) -> str:
@@ -229,6 +229,7 @@ class PatternLease(models.Model):
     streams = ArrayField(BigIntegerField(), db_comment="parallel to segments and sequences")
     segments = ArrayField(UUIDField(), db_comment="of the last consumed event of each stream")
     sequences = ArrayField(BigIntegerField(), db_comment="of that event")
+    fault = JsonTextField(null=True, db_comment="why no forwarder can run it: code, message")
 
     storage = TableStorage(parameters={"fillfactor": 60})
 

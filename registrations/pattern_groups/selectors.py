@@ -50,6 +50,7 @@ def groups_of(*, actor: Actor) -> QuerySet[PatternGroup]:
         output_stream_name=F("output_stream__name"),
         suspended_patterns=Coalesce(Subquery(count), 0),
         consumed=F("lease__position"),
+        fault=F("lease__fault"),
     )
 
 

@@ -59,12 +59,16 @@ class PatternGroupSerializer(ChangedSerializer, AnswerSerializer):
         help_text="Number of those that a request suspended."
     )
     consumed = serializers.IntegerField(help_text="Number of events that the group has consumed.")
+    fault = ObjectField(
+        allow_null=True,
+        help_text="Why the group has stopped, and what to do: `code`, `message`. null: it runs.",
+    )
 
     class Meta:
         model = PatternGroup
         fields = (
             *("id", "client", "name", "streams", "output_stream", "patterns"),
-            *("suspended_patterns", "consumed", "created_at", "changed"),
+            *("suspended_patterns", "consumed", "fault", "created_at", "changed"),
         )
 
 

@@ -132,9 +132,13 @@ class ReadyEngine:
             self._give(self._running[number], moment, takers[number], outputs)
             yield outputs
         if self._bytes > limits.PATTERN_GROUP_BYTES_MAX:
-            discarded: list[Output] = []
-            self._shed(moment, discarded)
-            yield discarded
+            goal = int(limits.PATTERN_GROUP_BYTES_MAX * _GROUP_BYTES_GOAL)
+            yield self._shed(moment, goal, "group_bytes_max")
+
+    def shed_half(self, position: EventPosition, event: Event) -> list[Output]:
+        """Discard half of what is held; the position is that of the last event."""
+        moment = Moment(position, event, self._clock_us)
+        return self._shed(moment, self._bytes // 2, "process_bytes_max")
 
     def pass_time(self, time_us: int) -> None:
         """Take the time of an event that concerns no pattern, and forget what has left windows."""
@@ -161,21 +165,22 @@ class ReadyEngine:
         elif bool(running.partitions) != waited:
             self._follow(running)
 
-    def _shed(self, moment: Moment, outputs: list[Output]) -> None:
+    def _shed(self, moment: Moment, goal: int, reason: str) -> list[Output]:
         """Discard half of the largest pattern's partitions, then of the next one's, until the group
-        is within its limit.
+        holds at most `goal` bytes.
         """
-        goal = limits.PATTERN_GROUP_BYTES_MAX * _GROUP_BYTES_GOAL
+        outputs: list[Output] = []
         while self._bytes > goal:
             holding = (one for one in self._running.values() if one.partitions)
             for largest in sorted(holding, key=lambda one: (-one.bytes, one.number)):
                 before = largest.bytes
-                largest.shed(before // 2, "group_bytes_max", moment, outputs)
+                largest.shed(before // 2, reason, moment, outputs)
                 self._bytes += largest.bytes - before
                 if not largest.partitions:
                     self._follow(largest)
                 if self._bytes <= goal:
                     break
+        return outputs
 
     # --- registration of elements ---
 

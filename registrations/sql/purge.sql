@@ -81,8 +81,7 @@ SELECT n.stream_id, n.xid, l.history FROM noted n, log_state l ORDER BY n.stream
 
 -- name: purge_patterns
 -- A batch of ended versions of patterns that no forwarder reads any more: each ended before the retention time, its group has
--- passed its end or is deleted, and neither the snapshot of the group nor its journal names it. Returns their number. The status
--- of a deleted pattern goes with its last version.
+-- passed its end or is deleted, and neither the snapshot of the group nor its journal names it. Returns their number.
 WITH purged AS (DELETE FROM pattern_versions WHERE id IN (
     SELECT v.id
       FROM pattern_versions v
@@ -97,12 +96,32 @@ WITH purged AS (DELETE FROM pattern_versions WHERE id IN (
            AND NOT EXISTS (SELECT FROM pattern_journal j
                             WHERE j.group_id = v.group_id AND (v.id = ANY (j.added) OR v.id = ANY (j.removed))))
      LIMIT %(rows_max)s)
-    RETURNING id, pattern_id
+    RETURNING 1
+)
+SELECT count(*) FROM purged
+
+-- name: purge_deleted_patterns
+-- A batch of deleted patterns without versions, with their statuses. Returns their number.
+WITH unused AS MATERIALIZED (
+    SELECT p.id FROM patterns p
+     WHERE p.deleted_at < now() - make_interval(secs => %(retained_s)s)
+       AND NOT EXISTS (SELECT FROM pattern_versions v WHERE v.pattern_id = p.id)
+     LIMIT %(rows_max)s
 ), forgotten AS (
-    DELETE FROM pattern_statuses s USING patterns p
-     WHERE p.id = s.pattern_id AND p.deleted_at IS NOT NULL AND p.id IN (SELECT pattern_id FROM purged)
-       AND NOT EXISTS (SELECT FROM pattern_versions v
-                        WHERE v.pattern_id = p.id AND NOT EXISTS (SELECT FROM purged x WHERE x.id = v.id))
+    DELETE FROM pattern_statuses WHERE pattern_id IN (SELECT id FROM unused)
+), purged AS (
+    DELETE FROM patterns WHERE id IN (SELECT id FROM unused) RETURNING 1
+)
+SELECT count(*) FROM purged
+
+-- name: purge_deleted_groups
+-- A batch of deleted pattern groups without patterns. Returns their number.
+WITH purged AS (DELETE FROM pattern_groups WHERE id IN (
+    SELECT g.id FROM pattern_groups g
+     WHERE g.deleted_at < now() - make_interval(secs => %(retained_s)s)
+       AND NOT EXISTS (SELECT FROM patterns p WHERE p.group_id = g.id)
+     LIMIT %(rows_max)s)
+    RETURNING 1
 )
 SELECT count(*) FROM purged
 

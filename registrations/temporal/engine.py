@@ -119,6 +119,16 @@ class TemporalEngine:
             if self._sees(key.viewer, position, event):
                 yield from self._networks[key].steps(position, event)
 
+    @property
+    def memory_bytes(self) -> int:
+        """The estimated memory of all remembered events and partial matches."""
+        return sum(one.memory_bytes for one in self._networks.values())
+
+    def shed_half(self, position: EventPosition) -> list[Output]:
+        """Forget half of what is remembered; the position is that of the last event."""
+        networks = self._networks.values()
+        return [output for one in networks for output in one.shed_half(position)]
+
     def state(self) -> bytes:
         """Return what the patterns remember, with the version of its format."""
         states = [network_state(key, network) for key, network in self._networks.items()]

@@ -36,6 +36,8 @@ from registrations.temporal.shared_alpha import SharedAlpha, Users
 # The index before that of the first event: a registration may recall as many events before it.
 BEFORE_FIRST = limits.TEMPORAL_MEMORY_MAX
 _ENTRIES_GOAL = 0.9  # of the limit, once it is exceeded
+_ENTRY_BYTES = 600
+_PARTIAL_BYTES = 200
 RememberedEvent = tuple[EventPosition, Event]
 
 
@@ -130,9 +132,22 @@ class TemporalNetwork:
             due[number].step(index, hits)
             yield self._outputs(due[number], position)
         if self._entries > limits.TEMPORAL_ENTRIES_MAX:
-            yield self._forget_largest(position)
+            goal = limits.TEMPORAL_ENTRIES_MAX * _ENTRIES_GOAL
+            yield self._forget_largest(position, goal, "entries_max")
         if self._partial.count > limits.TEMPORAL_PARTIAL_MATCHES_SUM_MAX:
-            yield self._forget_partial(position)
+            goal = limits.TEMPORAL_PARTIAL_MATCHES_SUM_MAX * _ENTRIES_GOAL
+            yield self._forget_partial(position, goal, "partial_matches_sum_max")
+
+    @property
+    def memory_bytes(self) -> int:
+        """The estimated memory of all remembered events and partial matches."""
+        return self._entries * _ENTRY_BYTES + self._partial.count * _PARTIAL_BYTES
+
+    def shed_half(self, position: EventPosition) -> list[Output]:
+        """Forget half of what is remembered; the position is that of the last event."""
+        reason = "process_bytes_max"
+        forgotten = self._forget_largest(position, self._entries / 2, reason)
+        return forgotten + self._forget_partial(position, self._partial.count / 2, reason)
 
     def _hit(
         self, event: EventValues, position: EventPosition, hits: dict[AlphaMemory, Entry]
@@ -251,25 +266,23 @@ class TemporalNetwork:
             self._entries += len(missing)
             self._schedule_leaving(memory)
 
-    def _forget_largest(self, position: EventPosition) -> list[Output]:
+    def _forget_largest(self, position: EventPosition, goal: float, reason: str) -> list[Output]:
         """Forget the older half of the largest alpha memory, for all of its registrations, then of
-        the next one, until all are within their limit.
+        the next one, until at most `goal` events are remembered.
         """
-        goal = limits.TEMPORAL_ENTRIES_MAX * _ENTRIES_GOAL
         outputs: list[Output] = []
         while self._entries > goal:
             filled = [one for one in self.alphas.values() if one.memory.entries]
             for largest in sorted(filled, key=_largest_first):
-                outputs += self._forget_half(largest, position)
+                outputs += self._forget_half(largest, position, reason)
                 if self._entries <= goal:
                     break
         return outputs
 
-    def _forget_partial(self, position: EventPosition) -> list[Output]:
+    def _forget_partial(self, position: EventPosition, goal: float, reason: str) -> list[Output]:
         """Have the registrations with the most partial matches forget the older half of their
-        events, until all together are within their limit.
+        events, until all together have at most `goal`.
         """
-        goal = limits.TEMPORAL_PARTIAL_MATCHES_SUM_MAX * _ENTRIES_GOAL
         outputs: list[Output] = []
         before = self._partial.count + 1  # those of the latest event alone stay
         while goal < self._partial.count < before:
@@ -277,20 +290,22 @@ class TemporalNetwork:
             holding = [one for one in self.joins.values() if one.size]
             for largest in sorted(holding, key=lambda one: (-one.size, one.number)):
                 largest.step(self.index, {})  # it may not have been called for a while
-                largest.forget_half("partial_matches_sum_max")
+                largest.forget_half(reason)
                 outputs += self._outputs(largest, position)
                 if self._partial.count <= goal:
                     break
         return outputs
 
-    def _forget_half(self, alpha: SharedAlpha, position: EventPosition) -> list[Output]:
+    def _forget_half(
+        self, alpha: SharedAlpha, position: EventPosition, reason: str
+    ) -> list[Output]:
         entries = alpha.memory.entries
         until = entries[(len(entries) - 1) // 2].index
         outputs: list[Output] = []
         for number in sorted(alpha.users):
             joins = alpha.users[number]
             joins.step(self.index, {})  # it may not have been called for a while
-            joins.forget_until(until, "entries_max")
+            joins.forget_until(until, reason)
             outputs += self._outputs(joins, position)
         self._remove_until(alpha.memory, until)
         return outputs

@@ -90,6 +90,11 @@ class Hub:
         used = [psutil.Process(process.pid).cpu_times() for process in running]
         return float(sum(each.user + each.system for each in used))
 
+    def forwarder_cpu_s(self) -> float:
+        """Return the CPU time of the forwarder."""
+        used = psutil.Process(self.forwarder.pid).cpu_times()
+        return float(used.user + used.system)
+
     def manage(self, *words: str) -> str:
         """Return what `manage.py WORDS` printed. Raise LoadFailed."""
         command = [sys.executable, MANAGE, *words]

@@ -77,12 +77,13 @@ class _Scene:
         self._idle = pace.sessions
         self._filters = pace.sessions * FILTERS // IDLE
         self._rate = PER_S * pace.sessions / IDLE
+        self._registered = 0  # sessions that exist
 
     def idle(self, per_socket: int) -> Measure:
         """Measure with a fresh process each time: freed memory is not requested again."""
 
         def measure() -> Reading:
-            _registered(self._world, self._idle)
+            self._require_registered(self._idle)
             self._world.end_product()
             job = self._job(self._idle, per_socket)
             figures = self._world.load(f"{self._idle} idle sessions", job)
@@ -92,7 +93,7 @@ class _Scene:
 
     def filters(self, stalled: int = 0) -> Measure:
         def measure() -> Reading:
-            _registered(self._world, self._idle)
+            self._require_registered(self._filters)
             self._world.end_product()
             job = self._job(self._filters, PER_SOCKET)
             job = job._replace(rate=self._rate, stalled=stalled)
@@ -116,6 +117,17 @@ class _Scene:
         with nats.running() as server:
             job = self._nats_job(server, self._filters, PER_SOCKET)
             return _timed(run_load(job._replace(rate=self._rate)))
+
+    def _require_registered(self, count: int) -> None:
+        """Create the sessions up to this number that do not exist yet."""
+        self._world.product()
+        devices = max(self._filters // KINDS, 1)
+        for client in range(-(-count // PER_CLIENT)):
+            first = max(client * PER_CLIENT, self._registered)
+            numbers = range(first, min((client + 1) * PER_CLIENT, count))
+            if numbers:
+                _register(self._world, client, numbers, devices)
+        self._registered = max(self._registered, count)
 
     def _job(self, sessions: int, per_socket: int) -> SessionsJob:
         world, pace = self._world, self._pace
@@ -148,23 +160,19 @@ def _key(world: World, number: int) -> str:
     return world.new_key(f"sessions-{number}", "listen:*")
 
 
-@cache
-def _registered(world: World, count: int) -> None:
-    """Create the sessions, each with a registration of its own."""
-    world.product()
-    for client in range(-(-count // PER_CLIENT)):
-        numbers = range(client * PER_CLIENT, min((client + 1) * PER_CLIENT, count))
-        key = _key(world, client)
-        parts = [numbers[at::CREATORS] for at in range(CREATORS)]
-        with ThreadPoolExecutor(CREATORS) as threads:
-            list(threads.map(lambda part, key=key: _create(world, key, part), parts))  # type: ignore[misc]
-        lines = b"\n".join(_lines(numbers, count * FILTERS // IDLE // KINDS))
-        with closing(_connection(world)) as opened:
-            headers = {**_headers(key), "Content-Type": "application/x-ndjson"}
-            opened.request("POST", "/v1/registrations/bulk", lines + b"\n", headers)
-            last = json.loads(opened.getresponse().read().splitlines()[-1])
-        if last.get("created") != len(numbers):
-            raise LoadFailed(f"bulk: {last}")
+def _register(world: World, client: int, numbers: range, devices: int) -> None:
+    """Create these sessions of a client, each with a registration of its own."""
+    key = _key(world, client)
+    parts = [numbers[at::CREATORS] for at in range(CREATORS)]
+    with ThreadPoolExecutor(CREATORS) as threads:
+        list(threads.map(lambda part: _create(world, key, part), parts))
+    lines = b"\n".join(_lines(numbers, devices))
+    with closing(_connection(world)) as opened:
+        headers = {**_headers(key), "Content-Type": "application/x-ndjson"}
+        opened.request("POST", "/v1/registrations/bulk", lines + b"\n", headers)
+        last = json.loads(opened.getresponse().read().splitlines()[-1])
+    if last.get("created") != len(numbers):
+        raise LoadFailed(f"bulk: {last}")
 
 
 def _create(world: World, key: str, numbers: range) -> None:
@@ -193,7 +201,7 @@ def _headers(key: str) -> dict[str, str]:
 def _lines(numbers: range, devices: int) -> Iterator[bytes]:
     """Yield the lines for the bulk route (load/sessions.py says what a session filters)."""
     for number in numbers:
-        kind, device = divmod(number, max(devices, 1))
+        kind, device = divmod(number, devices)
         attributes = {"device": device, "kind": kind}
         fields = {"op": "create", "key": f"k{number}", "session": f"s{number}"}
         filter = {"domain": "fleet", "type": "reading", "attributes": attributes}

@@ -35,6 +35,7 @@ PAGES = {
     "types": "Types",
     "types/shop/order.placed": "order.placed",
     "applications": "Applications",
+    "patterns": "Patterns",
     "sessions": "Sessions",
     "timers": "Timers",
     "channels": "Channels",
@@ -59,6 +60,7 @@ FORMS = {  # what opens each
     "streams": "New stream",
     "types": "New type",
     "applications": "New application",
+    "patterns": "New pattern",
     "sessions": "New session",
     "timers": "New timer",
     "channels": "New channel",
@@ -98,6 +100,15 @@ def fill(zone: LiveZone) -> int:
     schema = {"type": "object", "properties": {"n": {"type": "number"}}}
     path = "/v1/types/shop/order.placed"
     assert zone.hub.call("PUT", path, {"schema": schema}, key=zone.admin).status == 201
+    group = {"name": "security", "streams": ["orders"]}
+    assert zone.hub.call("POST", "/v1/pattern-groups", group, key=zone.admin).status == 201
+    pattern = {
+        "group": "security",
+        "name": "placed-twice",
+        "language": "ready",
+        "text": "{a: order.placed}; {b: order.placed} per $n within 1h",
+    }
+    assert zone.hub.call("POST", "/v1/patterns", pattern, key=zone.admin).status == 201
     endpoint: int = made["endpoint"]
     return endpoint
 
@@ -166,7 +177,7 @@ def test_keys_lead_everywhere(desk: Desk) -> None:
                          ("a", "Applications"), ("i", "Timers"),
                          ("f", "Filters"), ("r", "Registrations"), ("n", "Sessions"),
                          ("p", "Groups"), ("m", "Limits"), ("b", "Members"), ("z", "Traces"),
-                         ("u", "Audit trail"), ("w", "Operators"),
+                         ("u", "Audit trail"), ("w", "Operators"), ("v", "Patterns"),
                          ("e", "Endpoints"), ("d", "Deliveries"), ("x", "Dead letters"),
                          ("y", "Replays"), ("c", "Clients"), ("q", "Storage"), ("j", "Jobs"),
                          ("o", "Overview")):  # fmt: skip

@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from tests.browser.desk import Desk
 
+REFRESHED_MS = 20_000
 TEXT = "{a: A}; {b: B} per $user within 1h"
 
 
@@ -48,3 +49,13 @@ def test_a_pattern_is_checked_tried_and_created_in_the_console(desk: Desk) -> No
     expect(shown.get_by_role("button", name="Resume")).to_be_visible()
     [pattern] = desk.hub.call("GET", "/v1/patterns", key=desk.zone.admin).json["items"]
     assert (pattern["text"], pattern["status"], pattern["version"]) == (TEXT, "suspended", 2)
+
+    # what others change is shown while it is open, and what is typed stays
+    shown.get_by_label("Pattern", exact=True).fill("{a: A}")
+    path = f"/v1/patterns/{pattern['id']}"
+    desk.hub.call("PATCH", path, {"suspended": False}, key=desk.zone.admin)
+    expect(shown.get_by_text("running")).to_be_visible(timeout=REFRESHED_MS)
+    expect(shown.get_by_role("button", name="Suspend")).to_be_visible()
+    expect(shown.get_by_label("Pattern", exact=True)).to_have_value("{a: A}")
+    shown.get_by_role("button", name="Change").click()
+    expect(shown.get_by_text("Changed in the meantime")).to_be_visible()

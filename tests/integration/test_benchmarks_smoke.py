@@ -29,6 +29,7 @@ CASES: dict[str, tuple[float | None, float | None]] = {
     "churn_events": (1, None),
     "million_callback": (1.5, None),
     "hostile_refusal": (None, None),
+    "hostile_agents_output": (1.2, None),
     "neighbour_emit": (None, None),
     "callbacks_1": (None, None),
     "callback_latency_20": (1.0, None),

@@ -8,7 +8,7 @@ import { NewPattern } from "../features/patterns/NewPattern";
 import { NewPatternGroup } from "../features/patterns/NewPatternGroup";
 import { PatternDetail } from "../features/patterns/PatternDetail";
 import { PatternGroupDetail } from "../features/patterns/PatternGroupDetail";
-import { type Pattern, type PatternGroup, usePatternGroups, usePatterns } from "../features/patterns/patterns";
+import { languageText, type Pattern, type PatternGroup, usePatternGroups, usePatterns } from "../features/patterns/patterns";
 import { PatternState } from "../features/patterns/PatternState";
 import type { Column } from "../parts/DataTable";
 import { Empty } from "../parts/Empty";
@@ -17,6 +17,7 @@ import { Listed } from "../parts/Listed";
 import { New } from "../parts/New";
 import { PageHeader } from "../parts/PageHeader";
 import { Side } from "../parts/Side";
+import { State } from "../parts/State";
 import { whole } from "../parts/text";
 
 const COLUMNS: Column<Pattern>[] = [
@@ -24,13 +25,14 @@ const COLUMNS: Column<Pattern>[] = [
   { title: "State", cell: ({ status }) => <PatternState status={status} /> },
   { title: "Pattern group", cell: ({ group }) => group, width: 160 },
   { title: "Client", cell: ({ client }) => client, width: 140 },
-  { title: "Language", cell: ({ language }) => language },
+  { title: "Language", cell: ({ language }) => languageText(language) },
   { title: "Matches", cell: ({ matches }) => whole(matches), right: true },
 ];
 const GROUP_COLUMNS: Column<PatternGroup>[] = [
   { title: "Pattern group", cell: ({ name }) => name, width: 200 },
   { title: "Client", cell: ({ client }) => client, width: 140 },
   { title: "Streams", cell: ({ streams }) => streams.join(", "), width: 260 },
+  { title: "State", cell: ({ fault }) => (fault === null ? <State state="running" label="running" /> : <State state="failed" label="stopped" />) },
   { title: "Patterns", cell: ({ patterns }) => whole(patterns), right: true },
   { title: "Suspended", cell: ({ suspended_patterns: count }) => whole(count), right: true },
   { title: "Consumed events", cell: ({ consumed }) => whole(consumed), right: true },

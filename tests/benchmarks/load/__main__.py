@@ -16,6 +16,7 @@ from tests.benchmarks.load import (
     churn,
     cursors,
     hostile,
+    hostile_agents,
     http,
     idle,
     latency,
@@ -30,6 +31,7 @@ from tests.benchmarks.load import (
 )
 from tests.benchmarks.load.jobs import (
     KINDS,
+    AgentsJob,
     AwayJob,
     ChurnJob,
     CrowdJob,
@@ -69,6 +71,7 @@ RUNS: dict[type[Job], Callable[[Any], Coroutine[None, None, dict[str, float]]]] 
     ChurnJob: churn.run,
     LatencyJob: latency.run,
     HostileJob: hostile.run,
+    AgentsJob: hostile_agents.run,
     NeighbourJob: neighbour.run,
     CrowdJob: neighbour.crowd,
     SessionsJob: sessions.run,

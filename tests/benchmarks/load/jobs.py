@@ -158,6 +158,27 @@ class HostileJob(NamedTuple):
     file: str
 
 
+class AgentsJob(NamedTuple):
+    """Emit `per_s` events a second for patterns, time their outputs, frames and answers; meanwhile
+    emit events for the agents of another client, and resume those that the hub suspends.
+    """
+
+    target: Target
+    body: str  # NUMBER in it is replaced by a number below `patterns`
+    patterns: int
+    events: dict[str, str]  # listen messages
+    outputs: dict[str, str]
+    per_s: float
+    seconds: float
+    warmup_s: float
+    other_key: str
+    attacked: str  # path
+    attack: str  # body
+    attacks_per_s: float
+    resumed: list[int]
+    resumed_per_s: float
+
+
 class NeighbourJob(NamedTuple):
     """Send the same request constantly, `per_s` times a second over a few connections, and time
     each from when it was due, for any answer.
@@ -248,6 +269,7 @@ Job = (
     | ChurnJob
     | LatencyJob
     | HostileJob
+    | AgentsJob
     | NeighbourJob
     | CrowdJob
     | SessionsJob
@@ -256,6 +278,7 @@ Job = (
 )
 _ALL: tuple[type[Job], ...] = (
     *(HttpJob, NatsPublishJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
-    *(ChurnJob, LatencyJob, HostileJob, NeighbourJob, CrowdJob, SessionsJob, AwayJob, PullJob),
+    *(ChurnJob, LatencyJob, HostileJob, AgentsJob, NeighbourJob, CrowdJob, SessionsJob),
+    *(AwayJob, PullJob),
 )
 KINDS: dict[str, type[Job]] = {kind.__name__: kind for kind in _ALL}

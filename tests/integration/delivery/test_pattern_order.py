@@ -87,6 +87,8 @@ def test_patterns_change_under_load_exactly_between_two_events(
         for number in range(40):
             change = ("add", "change", "suspend", "resume", "end")[number % 5]
             language, text = dice.choice(TEXTS)
+            for stream in streams:  # the change is known before these are consumed
+                world.emit_all(stream, some_events(dice, 40))
             if change == "add":
                 live += world.patterns(group, [text.format(n=dice.randrange(4))], language)
             elif change == "change":
@@ -175,6 +177,7 @@ def purge_old(world: PatternWorld, tmp_path: Path) -> int:
         "UPDATE barriers SET created_at = now() - make_interval(secs => %s)",
         limits.VERSIONS_RETAINED_S + 60,
     )
+    world.sql("UPDATE patterns SET deleted_at = deleted_at - interval '1 month'")
     return VersionPurge(SystemClock()).run(world.url, tmp_path).versions
 
 

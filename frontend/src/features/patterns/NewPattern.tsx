@@ -1,4 +1,4 @@
-import { Select, Switch, TextInput } from "@mantine/core";
+import { Select, Stack, Switch, TextInput } from "@mantine/core";
 import { useState } from "react";
 
 import { errorAt } from "../../api/problem";
@@ -17,21 +17,24 @@ export function NewPattern({ zone, onMade }: { zone: string; onMade: (id: number
   const [language, setLanguage] = useState<Language>("ready");
   const [text, setText] = useState("");
   const [once, setOnce] = useState(false);
-  const groups = usePatternGroupNames(zone, client).data ?? [];
+  const found = usePatternGroupNames(zone, client).data;
+  const groups = found ?? [];
+  const isAgent = language === "agent"; // it runs until it is suspended
   return (
-    <>
+    <Stack gap="xl">
       <Form
         fields={["client", "group", "name", "text", "once"]}
         error={create.error}
         busy={create.isPending}
         action="Create"
         ready={client !== "" && group !== undefined && name !== "" && text.trim() !== ""}
-        onSubmit={() => group !== undefined && create.mutate({ client, group, name, language, text, once }, { onSuccess: ({ id }) => onMade(id) })}
+        onSubmit={() => group !== undefined && create.mutate({ client, group, name, language, text, once: once && !isAgent }, { onSuccess: ({ id }) => onMade(id) })}
       >
         <ClientInput zone={zone} value={client} onChange={setClient} error={errorAt(create.error, "client")} />
         <Select
           label="Pattern group"
-          placeholder="Choose a group"
+          description="It has the streams whose events the pattern sees."
+          placeholder={found?.length === 0 ? "The client has none: create a pattern group first" : "Choose a group"}
           data={groups}
           value={group ?? null}
           onChange={(next) => setGroup(next ?? undefined)}
@@ -48,15 +51,17 @@ export function NewPattern({ zone, onMade }: { zone: string; onMade: (id: number
           error={errorAt(create.error, "name")}
         />
         <PatternEditor zone={zone} language={language} text={text} onLanguage={setLanguage} onChange={setText} error={errorAt(create.error, "text")} />
-        <Switch
-          label="Once"
-          description="It ends with its first match."
-          checked={once}
-          onChange={(event) => setOnce(event.currentTarget.checked)}
-          error={errorAt(create.error, "once")}
-        />
+        {!isAgent && (
+          <Switch
+            label="Once"
+            description="It ends with its first match."
+            checked={once}
+            onChange={(event) => setOnce(event.currentTarget.checked)}
+            error={errorAt(create.error, "once")}
+          />
+        )}
       </Form>
-      <PatternBench zone={zone} language={language} text={text} once={once} />
-    </>
+      <PatternBench zone={zone} language={language} text={text} once={once && !isAgent} />
+    </Stack>
   );
 }

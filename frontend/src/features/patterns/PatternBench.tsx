@@ -43,7 +43,7 @@ export function PatternBench({ zone, language, text, once = false }: Props) {
               onChange={(change) => setEvents(change.currentTarget.value)}
               autosize
               minRows={6}
-              ff="monospace"
+              styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
               spellCheck={false}
               error={malformed ?? errorAt(bench.error, "events")}
             />
@@ -81,7 +81,11 @@ function OneStep({ step }: { step: Step }) {
           <State key={index} state={output === "match" ? "ok" : output} label={output} />
         ))}
       </Text>
-      {step.tree !== null && (
+      {step.tree === null ? (
+        <Text size="sm" c="dimmed">
+          No event is bound.
+        </Text>
+      ) : (
         <List listStyleType="none" size="sm">
           <WaitingPart part={step.tree as unknown as Part} />
         </List>

@@ -1,5 +1,5 @@
-import { Anchor, Button, Group, List, Stack, Text, Title } from "@mantine/core";
-import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
+import { Alert, Anchor, Button, Group, List, Stack, Text, Title } from "@mantine/core";
+import { IconAlertCircle, IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "react-router";
@@ -15,9 +15,10 @@ import { Moment } from "../../parts/Moment";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { Removal } from "../../parts/Removal";
 import { whole } from "../../parts/text";
+import { Undisturbed } from "../../parts/Undisturbed";
 import { PatternBench } from "./PatternBench";
 import { PatternEditor } from "./PatternEditor";
-import { groupStreamsOf, onePattern, type Part, type Pattern, useChangePattern, useDeletePattern, waitingOf } from "./patterns";
+import { groupStreamsOf, languageText, onePattern, type Part, type Pattern, useChangePattern, useDeletePattern, waitingOf } from "./patterns";
 import { PatternState } from "./PatternState";
 import { WaitingPart } from "./WaitingPart";
 
@@ -27,47 +28,62 @@ interface Props {
   onDeleted: () => void;
 }
 
-/** One pattern: what became of it, its text, and a test bench. */
+/** One pattern: what became of it, its text, and a test bench. All but the text in the form is current. */
 export function PatternDetail({ zone, id, onDeleted }: Props) {
   const { data, error, isError, refetch } = useQuery(onePattern(zone, id));
   if (isError) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (data === undefined) return <Loading h={320} />;
-  return <Loaded key={data.etag} zone={zone} pattern={data.value} etag={data.etag} onReload={() => void refetch()} onDeleted={onDeleted} />;
+  return (
+    <Stack gap="lg">
+      <About pattern={data.value} />
+      {data.value.fault !== null && <SuspendedBy fault={data.value.fault} />}
+      <Waits zone={zone} id={id} />
+      <Undisturbed found={data} reload={refetch}>
+        {(kept, renew) => <Editing zone={zone} pattern={kept.value} etag={kept.etag} status={data.value.status} onRenew={renew} onDeleted={onDeleted} />}
+      </Undisturbed>
+    </Stack>
+  );
 }
 
-interface LoadedProps {
+interface EditingProps {
   zone: string;
-  pattern: Pattern;
+  pattern: Pattern; // as it was when the form was opened
   etag: string | undefined;
-  onReload: () => void;
+  status: Pattern["status"]; // now
+  onRenew: () => void;
   onDeleted: () => void;
 }
 
-function Loaded({ zone, pattern, etag, onReload, onDeleted }: LoadedProps) {
+function Editing({ zone, pattern, etag, status, onRenew, onDeleted }: EditingProps) {
   const change = useChangePattern(zone, pattern.id, etag);
+  const suspend = useChangePattern(zone, pattern.id);
   const remove = useDeletePattern(zone, pattern.id);
   const [text, setText] = useState(pattern.text);
-  const isSuspended = pattern.status === "suspended";
+  const isEdited = text !== pattern.text;
+  const isSuspended = status === "suspended";
   const Icon = isSuspended ? IconPlayerPlay : IconPlayerPause;
   return (
-    <Stack gap="lg">
-      <About pattern={pattern} />
-      <Waits zone={zone} id={pattern.id} />
-      {pattern.fault !== null && <Json value={pattern.fault} label="fault" />}
+    <>
       <Form
         fields={["text"]}
         error={change.error}
         busy={change.isPending}
         action="Change"
-        ready={text !== pattern.text}
-        onReload={onReload}
-        onSubmit={() => change.mutate({ text })}
+        ready={isEdited}
+        onReload={onRenew}
+        onSubmit={() => change.mutate({ text }, { onSuccess: onRenew })}
       >
         <PatternEditor zone={zone} language={pattern.language} text={text} onChange={setText} error={errorAt(change.error, "text")} />
       </Form>
+      {suspend.isError && <ProblemAlert error={suspend.error} />}
       <May>
         <Group gap="xs">
-          <Button variant="default" loading={change.isPending} leftSection={<Icon size={16} />} onClick={() => change.mutate({ suspended: !isSuspended })}>
+          <Button
+            variant="default"
+            loading={suspend.isPending}
+            leftSection={<Icon size={16} />}
+            onClick={() => suspend.mutate({ suspended: !isSuspended }, { onSuccess: isEdited ? undefined : onRenew })}
+          >
             {isSuspended ? "Resume" : "Suspend"}
           </Button>
           <Removal
@@ -80,7 +96,17 @@ function Loaded({ zone, pattern, etag, onReload, onDeleted }: LoadedProps) {
       </May>
       <BacktestLink zone={zone} pattern={pattern} text={text} />
       <PatternBench zone={zone} language={pattern.language} text={text} once={pattern.once} />
-    </Stack>
+    </>
+  );
+}
+
+function SuspendedBy({ fault }: { fault: NonNullable<Pattern["fault"]> }) {
+  const { code, message } = fault as { code?: string; message?: string };
+  return (
+    <Alert color="red" variant="light" icon={<IconAlertCircle />} title={`Suspended by the hub: ${code ?? ""}`}>
+      <Text size="sm">{message} Change the text, or resume it.</Text>
+      <Json value={fault} label="fault" />
+    </Alert>
   );
 }
 
@@ -105,7 +131,7 @@ function Waits({ zone, id }: { zone: string; id: number }) {
         Partial matches
       </Title>
       {error !== null && <ProblemAlert error={error} />}
-      {data?.partitions.length === 0 && <Text size="sm">Nothing is bound.</Text>}
+      {data?.partitions.length === 0 && <Text size="sm">No event has begun a match.</Text>}
       {data?.partitions.map(({ key, tree }, index) => (
         <List key={index} listStyleType="none" size="sm" mb="xs">
           {key !== null && <List.Item>Key: {JSON.stringify(key)}</List.Item>}
@@ -126,10 +152,10 @@ function About({ pattern: one }: { pattern: Pattern }) {
         ["Name", one.name],
         ["Pattern group", one.group],
         ["Client", one.client],
-        ["Language", one.language],
+        ["Language", languageText(one.language)],
         ["Version", whole(one.version)],
-        ["Once", one.once ? "yes" : "no"],
-        ["Recent events", one.recent ? "yes" : "no"],
+        ["Ends with its first match", one.once ? "yes" : "no"],
+        ["Sees earlier events", one.recent ? "yes" : "no"],
         ["Matches", whole(one.matches)],
         ["Dropped", dropped.join(", ") || "–"],
         ["Created", <Moment key="created" at={one.created_at} />],

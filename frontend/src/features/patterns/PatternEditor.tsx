@@ -49,7 +49,7 @@ export function PatternEditor({ zone, language, text, onLanguage, onChange, erro
         onChange={(event) => onChange(event.currentTarget.value)}
         autosize
         minRows={4}
-        ff="monospace"
+        styles={{ input: { fontFamily: "var(--mantine-font-family-monospace)" } }}
         spellCheck={false}
         error={error ?? mistakeText(said?.mistake)}
       />
@@ -82,7 +82,7 @@ function Parts({ tree }: { tree: Tree }) {
     <List.Item>
       <code>{tree.text}</code>
       {tree.parts.length > 0 && (
-        <List withPadding listStyleType="none" size="sm">
+        <List ps="lg" listStyleType="none" size="sm">
           {tree.parts.map((part, index) => (
             <Parts key={index} tree={part} />
           ))}

@@ -1,5 +1,5 @@
-import { Button, Group, Stack } from "@mantine/core";
-import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
+import { Alert, Button, Group, Stack, Text } from "@mantine/core";
+import { IconAlertCircle, IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 
 import { Facts } from "../../parts/Facts";
@@ -9,7 +9,7 @@ import { Moment } from "../../parts/Moment";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { Removal } from "../../parts/Removal";
 import { whole } from "../../parts/text";
-import { onePatternGroup, useDeletePatternGroup, useSuspendPatternGroup } from "./patterns";
+import { onePatternGroup, type PatternGroup, useDeletePatternGroup, useSuspendPatternGroup } from "./patterns";
 
 interface Props {
   zone: string;
@@ -26,6 +26,7 @@ export function PatternGroupDetail({ zone, id, onDeleted }: Props) {
   if (data === undefined) return <Loading h={200} />;
   return (
     <Stack gap="lg">
+      {data.fault !== null && <Stopped fault={data.fault} />}
       {suspend.isError && <ProblemAlert error={suspend.error} />}
       <Facts
         facts={[
@@ -56,5 +57,14 @@ export function PatternGroupDetail({ zone, id, onDeleted }: Props) {
         </Group>
       </May>
     </Stack>
+  );
+}
+
+function Stopped({ fault }: { fault: NonNullable<PatternGroup["fault"]> }) {
+  const { code, message } = fault as { code?: string; message?: string };
+  return (
+    <Alert color="red" variant="light" icon={<IconAlertCircle />} role="alert" title={`The group has stopped: ${code ?? ""}`}>
+      <Text size="sm">{message}</Text>
+    </Alert>
   );
 }

@@ -16,7 +16,7 @@ export function WaitingPart({ part }: { part: Part }) {
         </Text>
       )}
       {part.children.length > 0 && (
-        <List withPadding listStyleType="none" size="sm">
+        <List ps="lg" listStyleType="none" size="sm">
           {part.children.map((child, index) => (
             <WaitingPart key={index} part={child} />
           ))}

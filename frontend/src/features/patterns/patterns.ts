@@ -37,6 +37,10 @@ export const LANGUAGES: readonly { value: Language; label: string }[] = [
   { value: "temporal", label: "Temporal" },
   { value: "agent", label: "Agent" },
 ];
+export function languageText(language: Language): string {
+  return LANGUAGES.find(({ value }) => value === language)?.label ?? language;
+}
+
 const PATTERNS = "patterns";
 const GROUPS = "pattern-groups";
 const REFRESH_MS = 5_000;
@@ -77,6 +81,7 @@ export function onePattern(zone: string, id: number) {
   return queryOptions({
     queryKey: [PATTERNS, zone, "one", id],
     queryFn: () => loaded(api.GET("/v1/patterns/{pattern}", { params: of(zone, id) })),
+    refetchInterval: REFRESH_MS,
   });
 }
 

@@ -24,6 +24,7 @@ WELL = HealthFacts(
     indexer_us=NOW_US,
     stranded=0,
     stranded_groups=0,
+    stopped_groups=0,
     stranded_us=None,
     unarchived_us=None,
     unarchivable=0,
@@ -42,6 +43,7 @@ def ago_us(seconds: float) -> int:
 BAD: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("forwarders", "degraded", "No forwarder", {"forwarders": 0, "forwarder_us": None}),
     ("forwarders", "degraded", "3 streams", {"stranded": 3, "stranded_us": ago_us(40)}),
+    ("forwarders", "degraded", "3 pattern groups have stopped", {"stopped_groups": 3}),
     ("forwarders", "degraded", "2 pattern", {"stranded_groups": 2, "stranded_us": ago_us(40)}),
     ("workers", "degraded", "No worker", {"workers": 0, "worker_us": ago_us(40)}),
     ("beat", "degraded", "timetable", {"beat_us": None}),

@@ -159,22 +159,6 @@ def test_names_with_any_hash_cost_the_same() -> None:
     assert fault_of("(object 1 2)").code == "wrong_type"
 
 
-def test_a_run_without_end_is_ended_by_the_clock_if_there_is_one() -> None:
-    now = [0.0]
-
-    def clock() -> float:
-        now[0] += 0.2
-        return now[0]
-
-    engine = AgentEngine(clock=clock)
-    engine.add(0, compile_program("(while true)"), SCOPE)
-    (output,) = engine.feed(position(1), event())
-    assert isinstance(output, ProgramSuspended)
-    assert output.fault.code == "time_max"
-    status = engine.status(0)
-    assert status is not None and status.steps < limits.AGENT_STEPS_MAX / 2
-
-
 def test_a_program_within_its_limits_is_not_ended() -> None:
     text = "(let ((n 0)) (while (< n 1500) (set! n (+ n 1))) (announce 'is (object 'n n)))"
     (output,) = engine_of(text).feed(position(1), event())
@@ -246,3 +230,33 @@ def test_the_list_of_a_loops_results_takes_a_step_for_eight_of_them() -> None:
         assert status is not None
         taken.append(status.steps)
     assert taken[1] - taken[0] == 100
+
+
+def test_the_list_of_a_loops_results_counts_as_memory() -> None:
+    text = f'(define x "{LONG}") (map (n (range {{}})) x)'
+    within = limits.AGENT_MEMORY_BYTES_MAX // len(LONG) - 3
+    assert engine_of(text.format(within)).feed(position(1), event()) == []
+    assert fault_of(text.format(within + 4)).code == "memory_max"
+
+
+def test_recent_events_take_a_step_for_four_of_them() -> None:
+    engine, taken = engine_of("(recent 1000)"), []
+    for order in range(1, 41):
+        engine.feed(position(order), event())
+        status = engine.status(0)
+        assert status is not None
+        taken.append(status.steps)
+    assert [steps - taken[0] for steps in taken] == [number // 4 for number in range(1, 41)]
+
+
+def test_a_long_run_is_interrupted_and_goes_on() -> None:
+    """Nothing else ran in the process until a run was over."""
+    text = "(let ((n 0)) (while (< n 1500) (set! n (+ n 1))) (announce 'is (object 'n n)))"
+    parts = list(engine_of(text).steps(position(1), event()))
+    assert parts[:-1] == [()] * (len(parts) - 1)
+    assert parts[-1] == engine_of(text).feed(position(1), event())
+    engine = engine_of(text)
+    engine.feed(position(1), event())
+    status = engine.status(0)
+    assert status is not None
+    assert len(parts) == status.steps // limits.AGENT_STEPS_AT_ONCE + 1

@@ -48,7 +48,6 @@ def test_the_page_states_the_limits() -> None:
         f"in each other more than {limits.AGENT_CALL_DEPTH_MAX:,} deep",
         f"announces more than {limits.AGENT_OUTPUTS_MAX} times",
         f"{limits.AGENT_STATE_KEYS_MAX} names or {limits.AGENT_STATE_BYTES_MAX >> 10} KiB",
-        f"more than {limits.AGENT_RUN_S_MAX} s,",
         f"at most {limits.AGENT_TEXT_CHARS_MAX:,} characters",
         f"at most {limits.AGENT_LIST_ITEMS_MAX:,} items, nested {limits.AGENT_VALUE_DEPTH_MAX}",
         f"without a filter all. At most {limits.AGENT_RECENT_MAX:,}.",

@@ -9,7 +9,7 @@ from registrations.agents.run import AgentOutput
 from registrations.pattern_groups.consumed import ConsumedRun, ConsumedRuns
 from registrations.pattern_groups.definition import parse_text
 from registrations.pattern_groups.engine import HubEngine, HubPattern
-from registrations.patterns.pattern_engine import Ended, EventPosition, Match, Notify
+from registrations.patterns.pattern_engine import Dropped, Ended, EventPosition, Match, Notify
 from tests.unit.registrations.temporal import rules
 
 READY = "{a: A}; {b: B} per $u"
@@ -184,3 +184,28 @@ def test_a_pattern_that_matches_once_ends(language: str, text: str) -> None:
     matches = [one for one in outputs if isinstance(one, Match)]
     assert [one.position.order for one in matches] == [1]
     assert Ended(1, position(1)) in outputs
+
+
+def test_half_of_what_a_group_holds_is_discarded_and_reported() -> None:
+    """The memory of a process is shared by groups, each of which may be within its own limit."""
+    found = HubEngine((1,))
+    for number, (language, text) in enumerate((("ready", READY), ("temporal", TEMPORAL)), 1):
+        found.add(HubPattern(number, parse_text(language, text)))
+    events = [Event("d", "A", {"n": n, "u": n}) for n in range(100)]
+    fed(found, events)
+    before = found.memory_bytes
+    outputs = found.shed_half(position(100), events[-1])
+    assert 0.3 * before < found.memory_bytes < 0.7 * before
+    assert {output.pattern for output in outputs} == {1, 2}
+    for output in outputs:
+        assert isinstance(output, Dropped)
+        assert output.reason == "process_bytes_max"
+    again = HubEngine((1,))
+    for one in found.patterns.values():
+        again.add(one)
+    again.restore(found.state())
+    completing = [Event("d", "B", {"n": 1_000 + n, "u": n}) for n in range(100)]
+    matches = fed(found, completing, 101)
+    assert matches == fed(again, completing, 101)
+    keys = {output.key for output in matches if isinstance(output, Match) and output.pattern == 1}
+    assert keys == set(range(50, 100))  # those without an event for longest were discarded

@@ -1,0 +1,60 @@
+"""What a group did since its last checkpoint, and how much one event has caused. Plain module."""
+
+from itertools import count
+
+from delivery.patterns.outputs import OutputEvent
+from eventhub.base import limits
+from registrations.pattern_groups.consumed import Runs
+
+
+class Unwritten:
+    """What a group did since its last checkpoint."""
+
+    def __init__(self, position: int, now_s: float) -> None:
+        self.start = position
+        self.runs = Runs()
+        self.added: list[int] = []
+        self.removed: list[int] = []
+        self.outputs: list[OutputEvent] = []
+        self.output_bytes = 0
+        self.since_s = now_s
+        self.needs_snapshot = False
+        self.is_due = False  # there is something that should not wait
+
+    @property
+    def has_enough_events(self) -> bool:
+        """Whether a restart would feed as many events again as it should."""
+        return self.runs.count >= limits.PATTERN_WRITE_EVENTS_MAX
+
+    @property
+    def has_enough_runs(self) -> bool:
+        """Whether the events take as much memory as they should."""
+        return len(self.runs.runs) >= limits.PATTERN_WRITE_EVENTS_MAX
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there is as much as one transaction should write."""
+        return (
+            len(self.outputs) >= limits.PATTERN_OUTPUTS_PER_WRITE
+            or self.output_bytes >= limits.PATTERN_OUTPUT_BYTES_PER_WRITE
+        )
+
+
+class EventOutputs:
+    """How much one event has caused so far, of all patterns of the group."""
+
+    def __init__(self) -> None:
+        self.numbers = count()
+        self.events = 0
+        self.bytes = 0
+
+    def take(self, output: OutputEvent) -> bool:
+        """Count an output; return False if it is too much."""
+        if (
+            self.events >= limits.PATTERN_OUTPUTS_PER_EVENT_MAX
+            or self.bytes + output.bytes > limits.PATTERN_OUTPUT_BYTES_PER_EVENT_MAX
+        ):
+            return False
+        self.events += 1
+        self.bytes += output.bytes
+        return True
