@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from eventhub.base import limits
 from tests.acceptance.consumers import (
     SHOP,
     acknowledge,
@@ -177,6 +178,18 @@ async def test_members_catch_up_after_a_change_of_quality(hub: LiveHub, orders: 
         change(orders, made, quality="reliable")
         await reader.hear_op("connected")
         assert await numbers(reader, 1) == [2]
+
+
+async def test_a_best_effort_session_gets_more_events_than_a_queue_holds(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """What it was sent leaves the queue: nobody acknowledges it."""
+    consumer(orders, quality="best_effort")
+    async with session(hub, orders.admin) as reader, orders.client() as client:
+        await connect(reader)
+        for chunk in chunks(numbered(1, limits.SESSION_QUEUE_EVENTS_MAX + 1_000), 1_000):
+            await client.emit("orders", chunk)
+            assert len(await numbers(reader, 1_000)) == 1_000
 
 
 def _first(hub: LiveHub, zone: LiveZone) -> int:
