@@ -168,8 +168,6 @@ class FanOut:
             log.exception("fan_out_failed")
             self._start_again()
         self._steps = None
-        if self._due:
-            self.set()
 
     def _pass(self) -> Iterator[None]:
         """Take the ring's new events in batches until there are none; yield where other work may
@@ -216,8 +214,8 @@ class FanOut:
             if count % limits.FAN_OUT_STEP == limits.FAN_OUT_STEP - 1:
                 yield
             if not place.at_head:
-                if place in group.places:
-                    place.waker.set()
+                if place in group.places and not place.listener.state.full:
+                    place.waker.set()  # a full window is woken by an acknowledgement
                 continue
             if not batch or place.listener.cursor.sequence >= batch[-1].sequence:
                 continue

@@ -2,12 +2,12 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
 from registrations.endpoints.secrets import Keyring
+from tests import forked
 from tests.integration.callbacks_world import CallbacksWorld, callbacks_world
 
 OLD, NEW, LOST = ("old" * 12, "new" * 12, "lost" * 12)
@@ -48,13 +48,7 @@ def run(world: CallbacksWorld, key: str, *former: str) -> subprocess.CompletedPr
         "EVENTHUB_SECRET_KEY": key,
         "EVENTHUB_SECRET_KEY_FALLBACKS": ",".join(former),
     }
-    return subprocess.run(
-        [sys.executable, "manage.py", "reencrypt"],
-        env={**os.environ, **settings},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return forked.manage({**os.environ, **settings}, "reencrypt")
 
 
 def under(world: CallbacksWorld, key: str) -> list[bool]:

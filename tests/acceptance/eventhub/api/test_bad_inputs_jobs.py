@@ -86,15 +86,6 @@ CASES = (
         streams=["nowhere"]),
     ask("an agent once", "backtest", "400 invalid_field", "once", zone="default",
         streams=["system"], language="agent", pattern="(notify (event))", once=True),
-    *(Bad(f"a mistake in {language}", f"POST {RUNS}", f"{JOBS}/backtest/runs", 400, code,
-          {"field": "params.pattern", "line": 2, "column": column}, key="operator",
-          body={"params": {"zone": "default", "streams": ["system"], "language": language,
-                           "pattern": text}})
-      for language, text, code, column in (
-          ("ready", "{a: A};\n{b B}", "filter_syntax", 4),
-          ("temporal", "\n(event (a ?a", "temporal_syntax", 8),
-          ("agent", "\n(notify (nothing))", "program_syntax", 10),
-      )),
     ask("an engine that there is not", "match_index", "400 invalid_field", "engine", **STREAM,
         engine="gpu"),
     ask("policies of no zone", "retention", "400 missing_field", "zone", policies={}),
@@ -116,3 +107,21 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route}: {case.name}")
 def test_bad_input_is_refused_with_code_and_position(world: World, case: Bad) -> None:
     world.check(case)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "code", "column"),
+    [
+        ("ready", "{a: A};\n{b B}", "filter_syntax", 4),
+        ("temporal", "\n(event (a ?a", "temporal_syntax", 8),
+        ("agent", "\n(notify (nothing))", "program_syntax", 10),
+    ],
+)
+def test_a_mistake_in_a_pattern_is_refused_with_its_line_and_column(
+    world: World, language: str, text: str, code: str, column: int
+) -> None:
+    params = {"zone": "default", "streams": ["system"], "language": language, "pattern": text}
+    path = f"{JOBS}/backtest/runs"
+    problem = world.hub.operate("POST", path, {"params": params}).refused(400, code)
+    assert problem["position"]["field"] == "params.pattern"
+    assert (problem["line"], problem["column"]) == (2, column)

@@ -11,14 +11,17 @@ import psycopg
 import pytest
 
 from eventhub.base import limits
+from eventhub.eventlog.append import append_in
 from eventhub.eventlog.log import Log
 from eventhub.postgresql.connections import connect, notifications
+from tests.databases import WAITING
 from tests.integration.eventhub.eventlog.test_log_tail import TIMEOUT_S, found, reader
 from tests.integration.eventlog_world import draft, log_database, new_stream
 
 database = pytest.fixture(scope="module")(log_database)
 FOLLOWS = """
 import asyncio, sys
+from eventhub.eventlog.append import append_in
 from eventhub.eventlog.log import Log
 
 async def follow():
@@ -111,6 +114,27 @@ async def test_a_process_that_begins_to_follow_misses_nothing(
                 while not follower.seen or follower.seen[-1] < 31:
                     await follower.has(len(follower.seen) + 1)
                 assert follower.seen == list(range(follower.seen[0], 32))
+
+
+async def test_an_append_that_began_before_a_process_was_named_is_found(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The append holds the head's lock, is not announced, and no later event brings it along."""
+    for name in ("HEAD_POLL_INTERVAL_S", "HEAD_IDLE_INTERVAL_S", "HEAD_REST_INTERVAL_S"):
+        monkeypatch.setattr(limits, name, 3600.0)
+    stream = new_stream(database)
+    async with Log.open(database_url=database) as other:
+        with (
+            psycopg.connect(database) as appending,
+            psycopg.connect(database, autocommit=True) as connection,
+        ):
+            appending.execute("SELECT 1")
+            append_in(appending, [draft(stream)])
+            follower = await reader(other, stream)
+            await found(connection, WAITING)  # the process is to be named
+            await other.tail.wait_for_poll(1.0)  # it has looked at the heads, and found nothing
+            appending.commit()
+            assert await follower.has(1) == [1]
 
 
 async def test_a_process_is_named_again_when_its_connection_was_lost(
