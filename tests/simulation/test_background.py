@@ -5,6 +5,7 @@ no listener got another event, while emits were answered and nothing was logged.
 """
 
 import asyncio
+from typing import Any
 
 import psycopg
 import pytest
@@ -58,7 +59,7 @@ class FailsOnce(Tail):
 
     failed = False
 
-    def committed(self, rows: list[NewRow], *, durable: bool = False) -> None:
+    def committed(self, rows: list[NewRow], *watchers: Any, durable: bool = False) -> None:
         if not self.failed:
             self.failed = True
             raise ValueError("unforeseen")

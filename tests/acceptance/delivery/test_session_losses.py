@@ -141,8 +141,10 @@ async def test_a_session_that_only_skips_events_is_saved_too(
 
 
 async def test_positions_survive_an_outage_of_the_database(hub: LiveHub, orders: LiveZone) -> None:
-    """The database refuses a save; the answer to the acknowledgement comes when one succeeds."""
-    consumer(orders)
+    """The database refuses a save; the answer to the acknowledgement comes when one succeeds, and
+    what it acknowledges is stored then.
+    """
+    path = f"/v1/sessions/{consumer(orders)['id']}/positions"
     orders.emit("orders", numbered(1, 3))
     async with session(hub, orders.admin) as reader:
         await connect(reader)
@@ -155,6 +157,8 @@ async def test_positions_survive_an_outage_of_the_database(hub: LiveHub, orders:
         finally:
             hub.sql("ALTER TABLE cursors_away RENAME TO session_cursors")
         assert (await reader.hear_op("acked"))["id"] == "a"
+        [position] = hub.call("GET", path, key=orders.admin).json["items"]
+        assert position["cursor"]["sequence"] == 2
     async with session(hub, orders.admin) as reader:
         await connect(reader)
         assert await numbers(reader, 1) == [3]

@@ -1,5 +1,6 @@
 """Blocks of stored events give each session all that it may have to evaluate."""
 
+import asyncio
 from random import Random
 
 import pytest
@@ -53,6 +54,21 @@ async def test_pages_in_any_order_have_what_may_match_and_the_one_before(seed: i
         assert following == list(range(cursor.sequence + 1, cursor.sequence + 1 + len(following)))
     whole = await selected(blocks, page(256, 767), 3)
     assert set(whole) == expected(256, 767, 3), "of whole blocks nothing else is evaluated"
+    blocks.clear()
+
+
+async def test_readers_that_index_a_block_at_once_find_what_may_match(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Indexing takes several slices; meanwhile others add events before those of the block."""
+    monkeypatch.setattr(limits, "SESSION_BLOCK_SLICE_S", 0.0)
+    blocks = EventBlocks()
+    selecting = [asyncio.create_task(selected(blocks, page(300, 400), n)) for n in range(KINDS)]
+    for _ in range(20):
+        await asyncio.sleep(0)
+    blocks.keep(page(256, 299))
+    for kind, found in enumerate(await asyncio.gather(*selecting)):
+        assert set(found) == expected(300, 400, kind)
     blocks.clear()
 
 
