@@ -6,6 +6,7 @@ What the engines returned for these events was written already, so it is not wri
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from delivery.forward.zone import ZoneView
@@ -175,9 +176,10 @@ async def restored(
     reading raises.
     """
     found = GroupEngine(stored, zone, compiled)
+    turn = partial(turns.run, stored.group.client_id, is_urgent=True)
     snapshot = stored.snapshot
     if snapshot is not None:
-        await turns.run(stored.group.id, _added(found, stored, snapshot.versions))
+        await turn(_added(found, stored, snapshot.versions))
         try:
             await asyncio.to_thread(found.engine.restore, snapshot.state)
         except (ValueError, LookupError, TypeError) as error:
@@ -185,12 +187,12 @@ async def restored(
     for row in stored.journal:
         for number in row.removed:
             found.remove(number)
-        await turns.run(stored.group.id, _added(found, stored, row.added))
+        await turn(_added(found, stored, row.added))
         order = row.first
         for run in row.runs:
             async for events in events_of(log, run):
                 first = order + events[0].sequence - run.first
-                await turns.run(stored.group.id, _fed(found.engine, run, events, first))
+                await turn(_fed(found.engine, run, events, first))
             order += len(run)
     found.changes.take([*stored.versions.values()], found.running, stored.group.cursors)
     compiled.retain([*stored.versions])

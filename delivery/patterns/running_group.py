@@ -123,7 +123,7 @@ class RunningGroup:
         taken = self.reader.next(upto, limits.PATTERN_READ_EVENTS_MAX)
         if taken:
             await self._learn([stored.event for _, stored in taken])
-            await self._context.turns.run(self._lease.group_id, self._fed(taken))
+            await self._context.turns.run(self._client_id, self._fed(taken))
             self._shed_if_too_large()
         self._announce_gaps()
         await self.save_if_due()

@@ -1026,7 +1026,7 @@ PATTERN_SNAPSHOT_INTERVAL_S = 10.0  # at least; a restart feeds what came since
 PATTERN_SNAPSHOT_SHARE = 0.05  # of a runner's time for snapshots at most: a large one comes later
 PATTERN_UNREADABLE_RETRY_S = 30.0  # a group whose state cannot be read; a change of it comes first
 PATTERN_SLICE_S = 0.001  # of a group's work before others run; timers are no finer
-PATTERN_SLICE_PAUSE = 4.0  # times a slice, in which no long work runs if others have short work ...
+PATTERN_SLICE_PAUSE = 4.0  # times a slice, with no long work if another client has short work ...
 PATTERN_SHORT_WORK_S = 1.0  # ... or had some within so many seconds
 PATTERN_LAG_INTERVAL_S = 1.0  # between two reports of the lag of groups
 

@@ -112,7 +112,8 @@ function SuspendedBy({ fault }: { fault: NonNullable<Pattern["fault"]> }) {
 
 /** Leads to the form of a back-test, with the text as it stands in the editor. */
 function BacktestLink({ zone, pattern, text }: { zone: string; pattern: Pattern; text: string }) {
-  const streams = useQuery(groupStreamsOf(zone, pattern)).data ?? [];
+  const streams = useQuery(groupStreamsOf(zone, pattern)).data;
+  if (streams === undefined) return null;
   const search = new URLSearchParams({ language: pattern.language, pattern: text });
   for (const stream of streams) search.append("streams", stream);
   if (pattern.once) search.set("once", "true");
