@@ -28,7 +28,7 @@ DECLARED: dict[str, Any] = {"domain": "shop", "type": "measured", "attributes": 
 NOT_DIGESTED = frozenset(
     {"listeners", "login_attempts", "members", "socket_counts", "web_processes"}
 )
-NOT_DIGESTED_COLUMN = "watchers"  # of heads: which processes follow a stream, as readers come and go
+NOT_DIGESTED_COLUMN = "watchers"  # of heads: the processes that follow a stream
 _METHODS = ("get", "post", "put", "patch", "delete")
 TOKEN_S = 3_600  # longer than the tests of a module take
 EMIT = "POST /v1/streams/{stream}/events"
