@@ -30,10 +30,12 @@ async def run_forever(name: str, work: Callable[[], Awaitable[None]]) -> None:
 _working: WeakValueDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakValueDictionary()
 
 
-async def run_in_slices(steps: Iterator[None], slice_s: float = limits.TIME_SLICE_S) -> None:
-    """Run all steps, one time slice of so many seconds after the other. Callers of one event loop
-    take slices in their order, and everything else runs between two slices.
+async def run_in_slices(steps: Iterator[None], slice_s: float | None = None) -> None:
+    """Run all steps, one time slice of so many seconds (None: TIME_SLICE_S) after the other.
+    Callers of one event loop take slices in their order, and everything else runs between two
+    slices.
     """
+    slice_s = limits.TIME_SLICE_S if slice_s is None else slice_s
     loop = asyncio.get_running_loop()
     one_at_a_time = _working.setdefault(loop, asyncio.Lock())
     while True:

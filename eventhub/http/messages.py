@@ -334,6 +334,8 @@ async def send_stream(
     try:
         async with contextlib.aclosing(stream.body) as body:
             await send({"type": "http.response.start", "status": stream.status, "headers": headers})
+            # the server keeps a head until a part of the body comes, and the first may fail
+            await send({"type": "http.response.body", "body": b"", "more_body": True})
             await _send_chunks(send, body, peer)
     except Exception:
         peer.drop()

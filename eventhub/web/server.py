@@ -58,6 +58,9 @@ class HubCycle(RequestResponseCycle):
     """One request and its response. A response of known length is written at once, head and body
     together: a system call costs more than all the rest of a short response. uvicorn sends all
     others.
+
+    A response whose head is not written yet has not started: if the application fails then, uvicorn
+    answers with status 500.
     """
 
     _head = b""  # not written yet
@@ -66,11 +69,11 @@ class HubCycle(RequestResponseCycle):
         if not self.response_started and message["type"] == "http.response.start":
             self._head = self._complete_head(message)
             if self._head:
-                self.response_started = True
-                self.waiting_for_100_continue = False
                 return
         elif self._head:
             head, self._head = self._head, b""
+            self.response_started = True
+            self.waiting_for_100_continue = False
             if self._send_whole(head, message):
                 return
         await super().send(message)
@@ -79,6 +82,7 @@ class HubCycle(RequestResponseCycle):
         """Return the status line and headers; empty if the length of the body is not known, or
         uvicorn has to look at the headers.
         """
+        self.expected_content_length, self.chunked_encoding = 0, None
         if self.scope["method"] == "HEAD" or self.access_log or self.disconnected:
             return b""
         headers = [*self.default_headers, *message.get("headers", ())]

@@ -150,8 +150,9 @@ async def test_a_killed_process_frees_the_places_of_its_sockets(zone: LiveZone) 
     web = zone.hub.web[1]
     try:
         async with sockets(key) as session:
-            await opened_at_last(session, zone, 1)
+            held = await opened_at_last(session, zone, 1)  # one without a name would be closed
             assert await opened(session, zone, 0) is None
+            assert not held.closed
             await asyncio.to_thread(web.kill)
             socket = await opened_at_last(session, zone, 0, seconds=LOST_S)
             await wait_for_use(zone, 1, key)

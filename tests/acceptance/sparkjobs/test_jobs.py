@@ -258,7 +258,7 @@ def test_documented_commands_run_as_printed(hub: LiveHub, zone: LiveZone) -> Non
     """Commands run up to the start of Spark, for which there is no Java, in the test's own zone.
     Names that look like JSON are names.
     """
-    for stream in ("orders", "payments", "null", "2026"):
+    for stream in ("logins", "orders", "payments", "null", "2026"):
         zone.create_stream(stream)
     own = ["sparkjob", "audit", "--param", f"zone={zone.name}", "--param", "streams=null,2026"]
     written = [own, *documented(zone.name)]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from eventhub.base import limits
 from tests.chaos.disk import MountRefused, mounted
 from tests.integration.forward_world import World, world_database
 from tests.integration.jobs_world import Jobs, environment
@@ -35,7 +36,10 @@ def fill(disk: Path, *, free: int) -> None:
 def test_a_run_on_a_full_disk_reports_that(
     world: World, small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """First its inputs do not fit, then, with a little more space, its spec; Spark never starts."""
+    """First its inputs do not fit, then, with a little more space, its spec; Spark never starts.
+    No heartbeat comes meanwhile, which would find the disk low and end the run itself.
+    """
+    monkeypatch.setattr(limits, "JOB_HEARTBEAT_S", 600.0)
     for name, text in environment(world, small_disk).items():
         monkeypatch.setenv(name, text)
     jobs = Jobs(world, small_disk)

@@ -163,16 +163,18 @@ async def test_a_party_that_waited_too_long_is_refused_and_forgotten() -> None:
 async def test_without_progress_no_party_is_blamed() -> None:
     """A client whose requests waited for an unavailable database got 429 and should send fewer."""
     admission = Admission(ONE, WaitLimits(waiting_max=10, waiting_per_party_max=4, wait_s_max=0.01))
+    all_refused = asyncio.Event()
 
     async def fail() -> None:
         async with admission.hold(HOG):
-            await asyncio.sleep(0.02)
+            await all_refused.wait()
             raise DatabaseUnavailable
 
     failing = asyncio.create_task(fail())
     await settled()
     waiting = [admission.enter(owner) for owner in (VICTIM, HOG, HOG, HOG)]
     refused = await asyncio.gather(*waiting, return_exceptions=True)
+    all_refused.set()
     assert [type(one) for one in refused] == [Overloaded] * 4
     with pytest.raises(DatabaseUnavailable):
         await failing
