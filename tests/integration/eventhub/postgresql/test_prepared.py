@@ -26,8 +26,10 @@ async def backend_works(other: psycopg.AsyncConnection[object], pid: int) -> Non
     """Wait until a backend runs a statement."""
     query = "SELECT state = 'active' FROM pg_stat_activity WHERE pid = %s"
     async with asyncio.timeout(30):
-        while await (await other.execute(query, [pid])).fetchone() != (True,):
-            await asyncio.sleep(0)
+        while True:
+            found = await other.execute(query, [pid])
+            if await found.fetchone() == (True,):
+                return
 
 
 async def test_a_call_whose_backend_is_terminated_ends() -> None:
