@@ -175,8 +175,7 @@ class Appender:
         statement = await self._connected()
         requests = [waiting.request for waiting in taken]
         try:
-            with answered_within(statement.connection, limits.APPEND_TIMEOUT_S_MAX):
-                return await append_requests(statement.fetch, requests)
+            return await append_requests(statement.fetch, requests)
         except BaseException as error:
             server_refused = isinstance(error, psycopg.Error) and not statement.connection.closed
             self._drop(statement)
@@ -209,7 +208,9 @@ class Appender:
                 proof = await self._tail.continuity.prove(connection)
                 if self._durability == "async":
                     await connection.execute("SET synchronous_commit = off")
-                statement = PreparedStatement(connection, SQL["append"], AppendRow._fields)
+                seconds = limits.APPEND_TIMEOUT_S_MAX
+                columns = AppendRow._fields
+                statement = PreparedStatement(connection, SQL["append"], columns, seconds=seconds)
                 await statement.prepare()
         except BaseException as error:
             await connection.close()

@@ -111,10 +111,7 @@ class Emitted(NamedTuple):
             return orjson.dumps(self.json())
         [(segment, first, last)] = self.ranges
         values = (orjson.dumps(self.stream), segment.encode(), first, last)
-        return (
-            b'{"stream":%b,"ranges":[{"segment":"%b","first":%d,"last":%d}],"duplicates":[]}'
-            % values
-        )
+        return _ONE_RANGE % values
 
 
 class EmitServices(NamedTuple):

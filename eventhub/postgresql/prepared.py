@@ -5,6 +5,9 @@ psycopg's cursor costs some 150 µs a call: it adapts parameters, looks the stat
 registers a reader for each wait. The log's append is one statement with encoded arrays, so all of
 that is done once.
 
+libuv drops the reader of a socket that has an error, and calls nobody. So a call in progress also
+looks by itself now and then, until its time is over.
+
 Concurrency contract: one event loop; one call at a time. Nothing else uses the connection.
 """
 
@@ -21,19 +24,27 @@ from psycopg.adapt import Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq.abc import PGresult
 
+from eventhub.base import limits
 from eventhub.postgresql.connections import Connection
 
 _NAME = b"eventhub"
 _BINARY = pq.Format.BINARY
 _DONE = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
+_SEVERITY = pq.DiagnosticField.SEVERITY_NONLOCALIZED
+_ENDING = (b"FATAL", b"PANIC")  # severities after which the server closes the connection
 
 
 class PreparedStatement:
     """A statement with `%b` placeholders, whose parameters are bytes as PostgreSQL receives them,
-    or None. `columns`: the names that its result must have, in order.
+    or None. `columns`: the names that its result must have, in order. `seconds`: the most that a
+    call may take.
     """
 
-    def __init__(self, connection: Connection, statement: str, columns: Sequence[str]) -> None:
+    def __init__(
+        self, connection: Connection, statement: str, columns: Sequence[str], *, seconds: float
+    ) -> None:
+        self._seconds = seconds
+        self._until_s = 0.0  # the end of the time of the call in progress
         self.connection = connection
         self._pgconn = connection.pgconn
         self._columns = [name.encode() for name in columns]
@@ -65,8 +76,8 @@ class PreparedStatement:
             raise
 
     async def fetch(self, values: Sequence[bytes | None]) -> list[tuple[Any, ...]]:
-        """Run the statement and return its rows. Raises psycopg.Error; OperationalError also when
-        the connection breaks.
+        """Run the statement and return its rows. Raises psycopg.Error; OperationalError, with the
+        connection closed, also when that breaks, or the server does not answer in time.
         """
         self._pgconn.send_query_prepared(_NAME, values, self._formats, _BINARY)
         result = await self._answer()
@@ -90,10 +101,13 @@ class PreparedStatement:
         if not self._reading:
             self._loop.add_reader(self._fd, self._readable)
             self._reading = True
+        self._until_s = self._loop.time() + self._seconds
+        timer = self._loop.call_later(limits.APPEND_LOOK_S, self._look, self._answered)
         try:
             self._flush()
             result = await self._answered
         finally:
+            timer.cancel()
             self._answered = None
         if result.status not in _DONE:
             raise error_from_result(result)
@@ -128,8 +142,29 @@ class PreparedStatement:
                     self._end(self._found)
                     return
                 self._found = result
+                if result.error_field(_SEVERITY) in _ENDING:
+                    self._lose(error_from_result(result))
+                    return
         except psycopg.Error as error:
             self._end(error)
+
+    def _look(self, call: "asyncio.Future[PGresult]") -> None:
+        """Read what a call has not been told of; end it when its time is over."""
+        if self._answered is not call or call.done():
+            return
+        self._readable()
+        if call.done():
+            return
+        if self._loop.time() >= self._until_s:
+            self._lose(psycopg.OperationalError("no answer in time"))
+        else:
+            self._loop.call_later(limits.APPEND_LOOK_S, self._look, call)
+
+    def _lose(self, error: psycopg.Error) -> None:
+        """End the call in progress and close the connection."""
+        self._release()
+        self._pgconn.finish()
+        self._end(error)
 
     def _end(self, found: PGresult | psycopg.Error | None) -> None:
         """End the call in progress."""

@@ -13,19 +13,24 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
-from eventhub.event.json_codec import time_text
 from sparkjobs import inputs
 from sparkjobs.backtest import pattern_frames, transform
 from sparkjobs.backtest.pattern_query import PatternQuery
 from sparkjobs.backtest.pattern_report import STOPPED, report
 from sparkjobs.backtest.reading import ReadScope
-from sparkjobs.csv_export import write_csv
+from sparkjobs.backtest.totals import (
+    SegmentTotals,
+    bucket_width_s,
+    buckets,
+    range_of,
+    segment_totals,
+    write_first_matches,
+)
 from sparkjobs.job_spec import JobSpec
 from sparkjobs.progress import Phases
 from sparkjobs.result import JobResult
@@ -41,17 +46,6 @@ ABOUT = {
 }
 _SHARED_LIMITS = ("keys_max", "bytes_max")  # of all keys of a pattern together
 _ARROW_BYTES = 16 * 1024 * 1024  # of events that a task receives at a time
-
-
-class SearchedSegments(NamedTuple):
-    """The totals over all segments."""
-
-    segments: int
-    searched: int
-    taken: int
-    first_us: int | None  # of the events that were searched
-    last_us: int | None
-    skipped: list[dict[str, Any]]  # segment, fault
 
 
 class BacktestTotals(NamedTuple):
@@ -84,7 +78,7 @@ def run_patterns(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResul
     phases.begin("reading events")
     found = _found(spark, spec, query)
     pattern_frames.segment_rows(found).write.parquet(f"{folder}/segments")
-    searched = _searched(spark.read.parquet(f"{folder}/segments"))
+    searched = segment_totals(spark.read.parquet(f"{folder}/segments"), "taken")
     phases.begin("running the pattern")
     outputs, totals = _outputs(spark, spec, found, query, searched.last_us or 0)
     phases.begin("writing matches")
@@ -92,7 +86,7 @@ def run_patterns(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResul
     pattern_frames.matches(outputs, names).write.parquet(f"{folder}/matches")
     matches = spark.read.parquet(f"{folder}/matches")
     details = _details(spec.params, searched, totals, outputs, matches)
-    _write_csv(matches, folder / "matches.csv")
+    write_first_matches(matches.limit(limits.BACKTEST_CSV_ROWS_MAX), folder / "matches.csv")
     result = JobResult(_summary(details), _figures(details), about=ABOUT, details=details)
     (folder / "report.html").write_text(report(spec.params, result))
     return result
@@ -191,67 +185,35 @@ def _oldest(waiting: dict[str, Any]) -> tuple[str, str]:
     return waiting["tree"]["expires_at"] or "", json.dumps(waiting["key"])
 
 
-def _searched(segments: DataFrame) -> SearchedSegments:
-    rows = [row.asDict() for row in segments.collect()]
-    firsts = [row["first_us"] for row in rows if row["first_us"] is not None]
-    lasts = [row["last_us"] for row in rows if row["last_us"] is not None]
-    return SearchedSegments(
-        segments=sum(row["fault"] is None for row in rows),
-        searched=sum(row["searched"] for row in rows),
-        taken=sum(row["taken"] for row in rows),
-        first_us=min(firsts, default=None),
-        last_us=max(lasts, default=None),
-        skipped=[
-            {"segment": row["segment"], "fault": row["fault"]}
-            for row in sorted(rows, key=lambda row: row["segment_id"])
-            if row["fault"] is not None
-        ],
-    )
-
-
 def _details(
     params: dict[str, Any],
-    searched: SearchedSegments,
+    searched: SegmentTotals,
     totals: BacktestTotals,
     outputs: DataFrame,
     matches: DataFrame,
 ) -> dict[str, Any]:
-    histogram, bucket_s = _histogram(searched, matches)
-    since_us, until_us = params.get("since_us"), params.get("until_us")
+    width_s = bucket_width_s(searched)
+    rows = pattern_frames.histogram(matches, width_s)
     sample, others, is_complete = _listed(outputs, params["sample_max"])
     return {
         **{name: totals.counts[name] for name in _COUNTS if name != "fed"},
         "dropped": dict(sorted(totals.dropped.items())),
         "stopped": totals.stopped,
         "searched_events": searched.searched,
-        "taken_events": searched.taken,
+        "taken_events": searched.found,
         "searched_segments": searched.segments,
         "skipped_segments": len(searched.skipped),
         "skipped": searched.skipped[: limits.BACKTEST_SKIPPED_LISTED_MAX],
         "by_key": totals.spread,
-        "histogram": histogram,
-        "bucket_s": bucket_s,
+        "histogram": buckets(searched, width_s, rows, ["matches", "outputs"]),
+        "bucket_s": width_s,
         "sample": sample,
         "outputs": others,
         "is_complete": is_complete,
         "waiting": totals.waiting,
         "waiting_keys": totals.keys,
-        "from": _time(searched.first_us if since_us is None else since_us),
-        "until": _time(searched.last_us if until_us is None else until_us),
+        **range_of(params, searched),
     }
-
-
-def _histogram(searched: SearchedSegments, matches: DataFrame) -> tuple[list[list[int]], int]:
-    """Return (start in µs, matches, outputs) of each bucket, and the width of the buckets in
-    seconds.
-    """
-    if searched.first_us is None or searched.last_us is None:
-        return [], transform.WIDTHS_S[0]
-    width_s = transform.width_for(searched.first_us, searched.last_us)
-    rows = pattern_frames.histogram(matches, width_s).collect()
-    by_start = {row.start_us: [row.matches, row.outputs] for row in rows}
-    starts = transform.bucket_starts(searched.first_us, searched.last_us, width_s)
-    return [[start, *by_start.get(start, (0, 0))] for start in starts], width_s
 
 
 def _listed(
@@ -269,14 +231,6 @@ def _listed(
             if len(listed) < sample_max:
                 listed.append(output)
     return found[True], found[False], True
-
-
-def _write_csv(matches: DataFrame, path: Path) -> None:
-    first = matches.limit(limits.BACKTEST_CSV_ROWS_MAX).toArrow()
-    at = first.schema.get_field_index("appended_at_us")
-    times = [time_text(at_us) for at_us in first.column(at).to_pylist()]
-    with_times = first.set_column(at, "appended_at", pa.array(times, pa.string()))
-    write_csv(path, with_times.schema, with_times.to_batches())
 
 
 def _summary(details: dict[str, Any]) -> str:
@@ -300,7 +254,3 @@ def _figures(details: dict[str, Any]) -> dict[str, int | float | str | None]:
         "skipped_segments": details["skipped_segments"],
         "stopped": None if details["stopped"] is None else details["stopped"]["reason"],
     }
-
-
-def _time(time_us: int | None) -> str | None:
-    return None if time_us is None else time_text(time_us)

@@ -6,9 +6,8 @@ This module reads and writes; transform.py has the rest, search.py the matching.
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -19,7 +18,14 @@ from sparkjobs.backtest import transform
 from sparkjobs.backtest.patterns import run_patterns
 from sparkjobs.backtest.report import report
 from sparkjobs.backtest.search import SEARCH_ROW, BacktestQuery
-from sparkjobs.csv_export import write_csv
+from sparkjobs.backtest.totals import (
+    SegmentTotals,
+    bucket_width_s,
+    buckets,
+    range_of,
+    segment_totals,
+    write_first_matches,
+)
 from sparkjobs.job_spec import JobSpec
 from sparkjobs.progress import Phases
 from sparkjobs.result import JobResult
@@ -32,17 +38,6 @@ ABOUT = {
     "matches.csv": f"The first {limits.BACKTEST_CSV_ROWS_MAX:,} matches.",
     "segments": "Events searched and matched in each segment, or why it was skipped.",
 }
-
-
-class Counts(NamedTuple):
-    """The totals over all segments."""
-
-    segments: int
-    searched: int
-    matched: int
-    first_us: int | None  # of the events that were searched
-    last_us: int | None
-    skipped: list[dict[str, Any]]  # segment, fault
 
 
 def run(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResult:
@@ -58,10 +53,11 @@ def run(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResult:
     transform.segment_rows(found).write.parquet(f"{folder}/segments")
     phases.begin("counting matches")
     matches = spark.read.parquet(f"{folder}/matches")
-    counts = _counts(spark.read.parquet(f"{folder}/segments"))
-    details = _details(spec.params, counts, found, matches)
-    _write_csv(matches, folder / "matches.csv")
-    result = JobResult(_summary(counts), _figures(counts), about=ABOUT, details=details)
+    totals = segment_totals(spark.read.parquet(f"{folder}/segments"), "matched")
+    details = _details(spec.params, totals, found, matches)
+    first = matches.orderBy("sequence", "segment").limit(limits.BACKTEST_CSV_ROWS_MAX)
+    write_first_matches(first, folder / "matches.csv")
+    result = JobResult(_summary(totals), _figures(totals), about=ABOUT, details=details)
     (folder / "report.html").write_text(report(spec.params, result))
     return result
 
@@ -97,51 +93,20 @@ def _query(spark: SparkSession, spec: JobSpec) -> BacktestQuery:
     )
 
 
-def _counts(segments: DataFrame) -> Counts:
-    rows = [row.asDict() for row in segments.collect()]
-    firsts = [row["first_us"] for row in rows if row["first_us"] is not None]
-    lasts = [row["last_us"] for row in rows if row["last_us"] is not None]
-    return Counts(
-        segments=sum(row["fault"] is None for row in rows),
-        searched=sum(row["searched"] for row in rows),
-        matched=sum(row["matched"] for row in rows),
-        first_us=min(firsts, default=None),
-        last_us=max(lasts, default=None),
-        skipped=[
-            {"segment": row["segment"], "fault": row["fault"]}
-            for row in sorted(rows, key=lambda row: row["segment_id"])
-            if row["fault"] is not None
-        ],
-    )
-
-
 def _details(
-    params: dict[str, Any], counts: Counts, found: DataFrame, matches: DataFrame
+    params: dict[str, Any], totals: SegmentTotals, found: DataFrame, matches: DataFrame
 ) -> dict[str, Any]:
-    histogram, bucket_s = _histogram(counts, matches)
-    since_us, until_us = params.get("since_us"), params.get("until_us")
+    width_s = bucket_width_s(totals)
     return {
-        "matched_events": counts.matched,
-        "searched_events": counts.searched,
-        "searched_segments": counts.segments,
-        "skipped": counts.skipped[: limits.BACKTEST_SKIPPED_LISTED_MAX],
-        "histogram": histogram,
-        "bucket_s": bucket_s,
+        "matched_events": totals.found,
+        "searched_events": totals.searched,
+        "searched_segments": totals.segments,
+        "skipped": totals.skipped[: limits.BACKTEST_SKIPPED_LISTED_MAX],
+        "histogram": buckets(totals, width_s, transform.histogram(matches, width_s), ["events"]),
+        "bucket_s": width_s,
         "sample": _sample(found, params["sample_max"]),
-        "from": _time(counts.first_us if since_us is None else since_us),
-        "until": _time(counts.last_us if until_us is None else until_us),
+        **range_of(params, totals),
     }
-
-
-def _histogram(counts: Counts, matches: DataFrame) -> tuple[list[list[int]], int]:
-    """Return (start in µs, matches) of each bucket, and the width of the buckets in seconds."""
-    if counts.first_us is None or counts.last_us is None:
-        return [], transform.WIDTHS_S[0]
-    width_s = transform.width_for(counts.first_us, counts.last_us)
-    rows = transform.histogram(matches, width_s).collect()
-    by_start = {row.start_us: row.events for row in rows}
-    starts = transform.bucket_starts(counts.first_us, counts.last_us, width_s)
-    return [[start, by_start.get(start, 0)] for start in starts], width_s
 
 
 def _sample(found: DataFrame, sample_max: int) -> list[dict[str, Any]]:
@@ -156,29 +121,17 @@ def _sample(found: DataFrame, sample_max: int) -> list[dict[str, Any]]:
     ]
 
 
-def _write_csv(matches: DataFrame, path: Path) -> None:
-    first = matches.orderBy("sequence", "segment").limit(limits.BACKTEST_CSV_ROWS_MAX).toArrow()
-    at = first.schema.get_field_index("appended_at_us")
-    times = [time_text(at_us) for at_us in first.column(at).to_pylist()]
-    with_times = first.set_column(at, "appended_at", pa.array(times, pa.string()))
-    write_csv(path, with_times.schema, with_times.to_batches())
-
-
-def _summary(counts: Counts) -> str:
-    text = f"Matched: {counts.matched:,} of {counts.searched:,} events."
-    if counts.skipped:
-        text += f" Skipped segments: {len(counts.skipped):,}."
+def _summary(totals: SegmentTotals) -> str:
+    text = f"Matched: {totals.found:,} of {totals.searched:,} events."
+    if totals.skipped:
+        text += f" Skipped segments: {len(totals.skipped):,}."
     return text
 
 
-def _figures(counts: Counts) -> dict[str, int | float | str | None]:
+def _figures(totals: SegmentTotals) -> dict[str, int | float | str | None]:
     return {
-        "matches": counts.matched,
-        "searched_events": counts.searched,
-        "searched_segments": counts.segments,
-        "skipped_segments": len(counts.skipped),
+        "matches": totals.found,
+        "searched_events": totals.searched,
+        "searched_segments": totals.segments,
+        "skipped_segments": len(totals.skipped),
     }
-
-
-def _time(time_us: int | None) -> str | None:
-    return None if time_us is None else time_text(time_us)
