@@ -149,7 +149,7 @@ class PreparedStatement:
             self._end(error)
 
     def _look(self, call: "asyncio.Future[PGresult]") -> None:
-        """Read what a call has not been told of; end it when its time is over."""
+        """Read the answer to a call if nothing announced it; end the call when its time is over."""
         if self._answered is not call or call.done():
             return
         self._readable()

@@ -1,4 +1,4 @@
-"""A statement prepared once: each call ends, whatever happens to its connection."""
+"""A statement prepared once: each call ends, also when its connection is lost or silent."""
 
 import asyncio
 import os
