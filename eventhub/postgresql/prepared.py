@@ -5,8 +5,8 @@ psycopg's cursor costs some 150 µs a call: it adapts parameters, looks the stat
 registers a reader for each wait. The log's append is one statement with encoded arrays, so all of
 that is done once.
 
-libuv drops the reader of a socket that has an error, and calls nobody. So a call in progress also
-looks by itself now and then, until its time is over.
+libuv calls the reader of a socket that has an error once, and never again, also if that left
+something unread. So a call in progress also looks by itself now and then, until its time is over.
 
 Concurrency contract: one event loop; one call at a time. Nothing else uses the connection.
 """
@@ -30,8 +30,6 @@ from eventhub.postgresql.connections import Connection
 _NAME = b"eventhub"
 _BINARY = pq.Format.BINARY
 _DONE = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
-_SEVERITY = pq.DiagnosticField.SEVERITY_NONLOCALIZED
-_ENDING = (b"FATAL", b"PANIC")  # severities after which the server closes the connection
 
 
 class PreparedStatement:
@@ -142,9 +140,6 @@ class PreparedStatement:
                     self._end(self._found)
                     return
                 self._found = result
-                if result.error_field(_SEVERITY) in _ENDING:
-                    self._lose(error_from_result(result))
-                    return
         except psycopg.Error as error:
             self._end(error)
 
@@ -156,15 +151,11 @@ class PreparedStatement:
         if call.done():
             return
         if self._loop.time() >= self._until_s:
-            self._lose(psycopg.OperationalError("no answer in time"))
+            self._release()
+            self._pgconn.finish()
+            self._end(psycopg.OperationalError("no answer in time"))
         else:
             self._loop.call_later(limits.APPEND_LOOK_S, self._look, call)
-
-    def _lose(self, error: psycopg.Error) -> None:
-        """End the call in progress and close the connection."""
-        self._release()
-        self._pgconn.finish()
-        self._end(error)
 
     def _end(self, found: PGresult | psycopg.Error | None) -> None:
         """End the call in progress."""

@@ -2,9 +2,14 @@
 
 import asyncio
 import os
+import select
+import socket
+import struct
+from pathlib import Path
 
 import psycopg
 import pytest
+import uvloop
 
 from eventhub.postgresql.connections import connect
 from eventhub.postgresql.prepared import PreparedStatement
@@ -46,6 +51,37 @@ async def test_a_call_whose_backend_is_terminated_ends() -> None:
         assert statement.connection.closed
         await statement.close()
     await other.close()
+
+
+def test_a_call_ends_whose_server_closes_without_reading_it(tmp_path: Path) -> None:
+    """Then the socket has an error, for which libuv calls its reader once, and no more."""
+    uvloop.run(_call_a_server_that_closes(tmp_path))
+
+
+async def _call_a_server_that_closes(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / ".s.PGSQL.5432"))
+        listening.listen()
+        closing = asyncio.ensure_future(asyncio.to_thread(_accept_and_close, listening))
+        url = f"postgresql://any@/any?host={tmp_path}&port=5432"
+        connection = await psycopg.AsyncConnection.connect(url, autocommit=True)
+        statement = PreparedStatement(connection, SLEEPING, ["slept"], seconds=300)
+        with pytest.raises(psycopg.OperationalError):
+            async with asyncio.timeout(20):
+                await statement.prepare()
+        assert connection.closed
+        await closing
+
+
+def _accept_and_close(listening: socket.socket) -> None:
+    """Serve the start of a connection; then answer a message that is not read, and close."""
+    server, _ = listening.accept()
+    with server:
+        server.recv(1_000)  # the start
+        server.sendall(b"R" + struct.pack("!ii", 8, 0) + b"Z" + struct.pack("!i", 5) + b"I")
+        select.select([server], [], [])
+        fields = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0"
+        server.sendall(b"E" + struct.pack("!i", len(fields) + 4) + fields)
 
 
 async def test_a_call_that_takes_too_long_ends_with_its_connection() -> None:
