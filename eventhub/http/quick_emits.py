@@ -92,8 +92,9 @@ class QuickEmits:
     async def answer(self, known: KnownHead, body: bytes, peer: Peer) -> tuple[Response, Headers]:
         """Return the answer to a request, and all its headers."""
         scope = known.scope
+        client = scope.get("client")  # none on a Unix socket
         request_id = caller.request_id_of("")
-        caller.arrive(address=str(scope["client"][0]), request_id=request_id)
+        caller.arrive(address=str(client[0]) if client else "", request_id=request_id)
         incoming = Incoming(_nothing_more, peer)
         request = (scope, incoming, (known.head.stream,), Subject())
         call = Call(*self._router.services, *request, self._role, frozenset())

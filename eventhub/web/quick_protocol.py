@@ -56,7 +56,7 @@ class QuickHttpProtocol(HubHttpProtocol):
         first, self._first = self._first, b""
         if first and self._quick is not None:
             super().on_headers_complete()
-            self._known = self._quick.known(self.scope, first)
+            self._known = self._quick.known(self.scope, first) or self._known
         else:
             super().on_headers_complete()
 
@@ -103,7 +103,7 @@ class QuickHttpProtocol(HubHttpProtocol):
         try:
             response, headers = await quick.answer(known, body, self._peer)
             all_headers = [*self.server_state.default_headers, *headers]
-            if self._ends:
+            if self._ends:  # since the request began
                 all_headers.append((b"connection", b"close"))
             answer = head_of(response.status, all_headers) + response.body
             if not self.transport.is_closing():

@@ -68,7 +68,9 @@ end
 if is_full() then
     while is_full() do
         local count = math.max(next - first + 1 - events_max, 10)
-        for _, oldest in ipairs(redis.call('XRANGE', KEYS[2], first .. '-0', '+', 'COUNT', count)) do
+        local found = redis.call('XRANGE', KEYS[2], first .. '-0', '+', 'COUNT', count)
+        if #found == 0 then error('events are missing') end
+        for _, oldest in ipairs(found) do
             if not is_full() then break end
             local fields = oldest[2]
             bytes = bytes - #fields[4]
