@@ -10,6 +10,7 @@ from typing import Any
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
+from eventhub.event.filterable import filterable, is_in_data
 from registrations.filters.ast import Arithmetic, Const, Operand, Path, Text
 from registrations.filters.objects import Objects, objects_at
 from registrations.filters.value_sets import Values, ValueSet
@@ -89,7 +90,8 @@ class EventValues:
         return verdict
 
     def _objects(self, path: str) -> Objects:
-        attributes = self.event.attributes
+        event = filterable(self.event) if is_in_data(path) else self.event
+        attributes = event.attributes
         found = objects_at(attributes, path, value_inside(attributes, path))
         return Objects(attributes, path, found)
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from eventhub.base import limits
 from eventhub.base.errors import BodyNotFilterable, InvalidField, UnknownField
+from eventhub.event.filterable import DATA
 from registrations.filters.ast import (
     And,
     Compare,
@@ -40,7 +41,7 @@ ENVELOPE = {
     "version": "version",
 }
 DETAIL, OR = "detail", "$or"
-FIELDS = (*ENVELOPE, DETAIL, OR)
+FIELDS = (*ENVELOPE, DETAIL, DATA, OR)
 _FIELD_CHARS = 300  # of a field path in an error
 _TESTS = ("prefix", "suffix", "wildcard")
 _LOWER, _UPPER = (">", ">="), ("<", "<=")
@@ -98,6 +99,8 @@ def _field(name: str, value: Any, outer: tuple[str, ...], *, within: bool) -> Tr
         return _attribute(value, field_path)
     if name == DETAIL:
         return _object(value, field_path, within=True)
+    if name == DATA:
+        return _attribute(value, field_path)
     field = ".".join(field_path)
     if name in ("body", "body_base64"):
         raise BodyNotFilterable(field=field)
@@ -144,12 +147,14 @@ def _alternatives(steps: tuple[str, ...], leaf: Leaf, allowed: Any) -> Tree:
 
 
 def _steps(field_path: tuple[str, ...]) -> list[str]:
-    """Return the attribute names in a path: without `detail`, and without `$or` and its indexes."""
+    """Return the attribute names in a path: without `detail`, and without `$or` and its indexes;
+    those of the body begin with `data`.
+    """
     steps = list(field_path)
     while OR in steps:
         at = steps.index(OR)
         del steps[at : at + 2]
-    return steps[1:]
+    return steps if steps[0] == DATA else steps[1:]
 
 
 def _leaf(leaf: Leaf, allowed: Any) -> Node:

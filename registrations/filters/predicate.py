@@ -59,7 +59,7 @@ def path_of(name: str, position: TextPosition) -> Path:
     if not name.startswith("@"):
         return Path(name, position=position)
     if name[1:] in ("body", "body_base64", "content_type"):
-        raise syntax_error("The body is opaque; a filter cannot test it.", position)
+        raise syntax_error("A filter tests a JSON body as `data`, and no other body.", position)
     if name[1:] not in ENVELOPE:
         known = ", ".join(f"@{one}" for one in sorted(ENVELOPE))
         raise syntax_error(f"An event has no field {name}; there are {known}.", position)
