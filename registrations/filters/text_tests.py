@@ -1,7 +1,7 @@
 """Tests of a single text. Plain module.
 
-"Ignoring case" compares the lower-case forms of both texts (`str.lower`): `É` equals `é`, and `ß` does
-not equal `SS`.
+"Ignoring case" compares the lower-case forms of both texts (`str.lower`): `É` equals `é`, and `ß`
+does not equal `SS`.
 """
 
 from functools import lru_cache
