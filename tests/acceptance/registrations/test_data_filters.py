@@ -80,7 +80,7 @@ async def test_every_route_matches_the_same_events_by_their_bodies(
             found = post(orders, "explain", stream="orders", sequence=sequence, **draft).json
             assert found["matches"] is (sequence in MATCHED), (language, sequence)
         given = post(orders, "explain", event=orders_of(BODIES)[0], **draft).json
-        assert given["matches"] and "60" in str(given["tree"]), language
+        assert given["matches"], language
     for id in ids:
         assert explained(orders, id, "orders", 4).json["matches"]
         assert not explained(orders, id, "orders", 2).json["matches"]
