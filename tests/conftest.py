@@ -19,8 +19,6 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("eventhub")
 
-BROWSER_S_MAX = 300  # of a test, unless it has its own: a busy machine may be late at each step
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mix the files: those of one folder burden the machine in the same way, and several processes
@@ -40,8 +38,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for kind in ("spark", "browser"):
             if item.nodeid.startswith(f"tests/{kind}/"):
                 item.add_marker(kind)
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.timeout(BROWSER_S_MAX))
 
 
 def _file(item: pytest.Item) -> str:
