@@ -56,7 +56,7 @@ def tenants(hub: LiveHub) -> Iterator[Tenants]:
 
 @pytest.fixture(scope="module")
 def before(tenants: Tenants) -> dict[str, bytes]:
-    """What is shown before any of the requests that are refused."""
+    """Return what is shown before any of the requests that are refused."""
     return shown(tenants)
 
 
