@@ -2,7 +2,7 @@
 policy `filterable_data` when the event was emitted. Plain module.
 
 The stored bytes say so (`Event.filterable_data`). So all readers of the log agree, late ones and
-those of the archive included, whatever the policy is by then.
+those of the archive included, also when the policy has changed since.
 """
 
 from functools import lru_cache
