@@ -18,6 +18,11 @@ ATTRIBUTES_BYTES_MAX = 64 * 1024  # encoded; every matcher reads them for every 
 EVENT_LIFETIME_MS_MAX = 1_000 * 365 * 86_400_000  # a thousand years
 ATTRIBUTES_COUNT_MAX = 256  # names at the top level
 ATTRIBUTES_VALUES_MAX = 1_000  # including those in lists and objects; every filter may test each
+# A body that filters read as `data` (the policy `filterable_data`). GitHub's payloads have up to
+# 27 KB and 561 values: the median takes 11 µs to parse, the largest 43 µs.
+DATA_BYTES_MAX = 64 * 1024
+DATA_VALUES_MAX = 2_000  # including those in lists and objects; every filter may test each
+DATA_PARSED_MAX = 128  # bodies that a process retains for further matchers; at the bounds 30 MiB
 NAME_CHARS_MAX = 200  # of streams, channels, clients, zones
 TEXT_CHARS_MAX = 1_024  # of envelope texts: domain, type, key, node, correlation, ...
 LIST_ITEMS_MAX = 64  # in application, depends, destinations, audience

@@ -75,6 +75,7 @@ SELECT (extract(epoch FROM appended_at) * 1000000)::bigint
 
 -- name: find_stream
 SELECT s.id, s.zone_id, s.name, s.durability, s.keyed, s.undeclared, s.retain_events, s.retain_bytes, s.quench,
+       s.filterable_data,
        (extract(epoch FROM least(s.deletes_at, z.deletes_at)) * 1000000)::bigint AS deletes_at_us
   FROM streams s LEFT JOIN zones z ON z.id = s.zone_id
  WHERE s.zone_id IS NOT DISTINCT FROM %s AND s.name = %s AND s.deleted_at IS NULL
