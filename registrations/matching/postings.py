@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from eventhub.event.envelope import Event
+from eventhub.event.filterable import is_in_data
 from registrations.matching.atoms import Pair, atoms_of, keys_of
 from registrations.matching.spec import Spec
 
@@ -24,18 +25,22 @@ def keys_of_specs(specs: Iterable[Spec]) -> list[SpecKeys] | None:
 
 
 def _keys(spec: Spec) -> SpecKeys:
-    """Return the keys of a spec. Paths into objects are left out: they need a walk."""
-    atoms: list[Pair] = [atom for atom in atoms_of(spec) if "." not in atom[0]]
+    """Return the keys of a spec. Paths into objects and the body are left out: they need a walk."""
+    atoms: list[Pair] = [
+        atom for atom in atoms_of(spec) if "." not in atom[0] and not is_in_data(atom[0])
+    ]
     gate = [(_DOMAIN, spec.domain), (_TYPE, spec.type)]
     return (*atoms, *((name, value) for name, value in gate if value is not None))
 
 
 class Postings:
-    """The positions of some events, by key."""
+    """The positions of some events, by the hash of a key: where two have the same, more events are
+    candidates.
+    """
 
     def __init__(self) -> None:
         self.count = 0  # of the events
-        self._found: dict[PostingKey, list[int]] = {}
+        self._found: dict[int, int | list[int]] = {}  # many keys have a single event
 
     def add(self, event: Event) -> None:
         """Add an event, at the position after the others."""
@@ -53,14 +58,21 @@ class Postings:
         for keys in specs:
             least: list[int] | None = None
             for key in keys:
-                listed = self._found.get(key)
+                listed = self._found.get(hash(key))
                 if listed is None:
                     break
-                if least is None or len(listed) < len(least):
+                if isinstance(listed, int):
+                    least = [listed]
+                elif least is None or len(listed) < len(least):
                     least = listed
             else:
                 found.update(least or ())
         return sorted(found)
 
     def _add(self, key: PostingKey, at: int) -> None:
-        self._found.setdefault(key, []).append(at)
+        hashed = hash(key)
+        known = self._found.setdefault(hashed, at)
+        if isinstance(known, list):
+            known.append(at)
+        elif known != at:
+            self._found[hashed] = [known, at]
