@@ -49,11 +49,15 @@ class Emitter(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of a verified request, and the answer to it."""
+    """The outcome of a request: its name as in a sample, the answer if it succeeded, the sequence
+    of its event, or why it failed.
+    """
 
-    name: str  # `stored`, `repeated` or `answered`
-    reply: SourceReply
+    name: str
+    reply: SourceReply = SourceReply(b"")
     sequence: int | None = None
+    reason: str = ""
+    detail: str = ""
 
 
 def token_digest(token: str) -> bytes:
@@ -102,16 +106,18 @@ class SourceReceiver:
         try:
             self._verify(provider, source, request)
         except Unverified as error:
-            await self._record(call, source, request, "refused", (error.reason, error.detail))
+            refused = Outcome("refused", reason=error.reason, detail=error.detail)
+            await self._record(call, source, request, refused)
             raise UnverifiedDelivery(
                 error.detail, reason=error.reason, provider=source.provider
             ) from None
         try:
             outcome = await _process(call, source, emitter, request)
         except EventHubError as error:
-            await self._record(call, source, request, "failed", (error.code, error.message))
+            failed = Outcome("failed", reason=error.code, detail=error.message)
+            await self._record(call, source, request, failed)
             raise
-        await self._record(call, source, request, outcome.name, ("", ""), outcome.sequence)
+        await self._record(call, source, request, outcome)
         return Response(200, outcome.reply.body, [], outcome.reply.content_type)
 
     def _verify(self, provider: Provider, source: FoundSource, request: ReceivedRequest) -> None:
@@ -134,28 +140,23 @@ class SourceReceiver:
         raise refusal or Unverified("missing_signature", "The source has no valid secret.")
 
     async def _record(
-        self,
-        call: Call,
-        source: FoundSource,
-        request: ReceivedRequest,
-        outcome: str,
-        why: tuple[str, str],
-        sequence: int | None = None,
+        self, call: Call, source: FoundSource, request: ReceivedRequest, outcome: Outcome
     ) -> None:
         """Count and store a request; a failure to do so does not change its answer."""
-        metrics.SOURCE_REQUESTS.labels(provider=source.provider, outcome=outcome).inc()
+        metrics.SOURCE_REQUESTS.labels(provider=source.provider, outcome=outcome.name).inc()
         provider = PROVIDERS[source.provider]
         hidden = provider.hidden(parse_options(provider, orjson.loads(source.options)))
         headers = orjson.dumps(shown_headers(request.headers, hidden)).decode()
         record = RequestRecord(
             source.id,
-            outcome,
-            *why,
+            outcome.name,
+            outcome.reason,
+            outcome.detail.replace("\0", ""),
             caller.current().address,
-            sequence,
+            outcome.sequence,
             headers,
             shown_query(request.query, hidden),
-            None if outcome == "refused" else kept_body(request),
+            None if outcome.name == "refused" else kept_body(request),
             len(request.body),
         )
         try:
