@@ -37,7 +37,7 @@ def from_github(hub: LiveHub, path: str, body: bytes, **headers: str) -> Answer:
 
 def events(zone: LiveZone) -> list[dict[str, Any]]:
     page = zone.hub.call("GET", "/v1/streams/hooks/events?from=oldest&limit=100", key=zone.admin)
-    found: list[dict[str, Any]] = [one["event"] for one in page.json["items"]]
+    found: list[dict[str, Any]] = [one["event"] for one in page.json["events"]]
     return found
 
 
