@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-AGAIN_MAX = 3
+AGAIN_MAX = 10
 SOME_FAILED = 1  # pytest's exit status: it ran to its end, and tests failed
 FAILED = Path(".pytest_cache/v/cache/lastfailed")
 

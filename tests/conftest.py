@@ -55,8 +55,12 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings() -> None:
-    """Make the database of pytest-django a copy of the migrated template, too."""
-    connections["default"].settings_dict["TEST"]["TEMPLATE"] = migrated_template()
+    """Make the database of pytest-django a copy of the migrated template, too. A test is one
+    transaction, which may be idle for as long as the test computes.
+    """
+    settings = connections["default"].settings_dict
+    settings["TEST"]["TEMPLATE"] = migrated_template()
+    settings["OPTIONS"]["options"] += " -c idle_in_transaction_session_timeout=0"
 
 
 @pytest.fixture(scope="session")

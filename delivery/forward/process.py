@@ -5,6 +5,7 @@ It runs until stopped, through outages of the database; Redis is not needed.
 """
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.event_loop import run_forever, wait_until_set
+from eventhub.base.garbage import freeze_loaded
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import ReadsArchive
@@ -61,6 +63,8 @@ class ForwarderSettings(NamedTuple):
 
 async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
     """Forward until `stop` is set; then release every lease at once."""
+    freeze_loaded()
+    sys.setswitchinterval(limits.FORWARD_THREAD_SWITCH_S)
     async with (
         Log.open(
             database_url=settings.database_url,

@@ -351,6 +351,7 @@ FORWARD_LEASE_S = 2.0
 FORWARD_RENEW_INTERVAL_S = 0.6  # a third of the lease: two renewals may fail
 FORWARD_HELD_S_MAX = 300.0  # an event loop blocked for longer hangs: its leases expire
 FORWARD_IDLE_INTERVAL_S = 5.0  # between a forwarder's heartbeats while no stream has callbacks
+FORWARD_THREAD_SWITCH_S = 0.0005  # of a thread, as for a snapshot, before the event loop runs
 FORWARD_ACQUIRE_INTERVAL_S = 0.25  # between two searches for free streams, while there are some
 FORWARD_ACQUIRE_STREAMS_MAX = 100  # in one search, so that forwarders that start together share
 FORWARD_RELEASE_STREAMS_MAX = 50  # in one renewal, by one that holds more than its share
@@ -1026,6 +1027,7 @@ PATTERN_GROUP_BYTES_MAX = 128 * 1024 * 1024  # of all patterns of a group; a sta
 # of all groups of a forwarder: four large ones; an idle one has 100 MB
 PATTERN_PROCESS_BYTES_MAX = 512 * 1024 * 1024
 PATTERN_STEPS_MAX = 20_000  # of the search for one event and pattern: about 20 ms
+PATTERN_STEPS_AT_ONCE = 250  # then other groups may run: some 0.5 ms
 PATTERN_HOPS_MAX = 8  # outputs in a row that cause each other: more is a loop of patterns
 PATTERN_CAUSES_NAMED_MAX = 100  # cursors in an output's environment: 6 KB
 PATTERN_BOUND_NAMED_MAX = 200  # events that an output names: 20 KB of its attributes
@@ -1078,6 +1080,8 @@ TEMPORAL_PARTIAL_MATCHES_MAX = 10_000
 # of all patterns on the same streams, some 100 MB. More, and those with the most forget
 TEMPORAL_PARTIAL_MATCHES_SUM_MAX = 500_000
 TEMPORAL_JOINS_PER_EVENT_MAX = 20_000  # examined for one pattern: 20 ms; more, likewise
+TEMPORAL_JOINS_AT_ONCE = 250  # then other groups may run: some 0.5 ms
+TEMPORAL_JOINS_RECALLED_MAX = 1_000_000  # for the old events that a new pattern recognises: 2 s
 TEMPORAL_MATCHES_PER_EVENT_MAX = 1_000  # of one pattern; only the most recent are reported
 # remembered for all patterns on the same streams; some 0.6 kB each. More, and the largest forget
 TEMPORAL_ENTRIES_MAX = 200_000

@@ -118,8 +118,9 @@ class ReadyEngine:
         return [*chain.from_iterable(self.steps(position, event))]
 
     def steps(self, position: EventPosition, event: Event) -> Iterator[Sequence[Output]]:
-        """Take the next event like `feed`, and yield the outputs of one pattern after the other.
-        The caller takes all steps before it calls another method.
+        """Take the next event like `feed`, and yield the outputs of one pattern after the other,
+        and nothing between two parts of a search. The caller takes all steps before it calls
+        another method.
         """
         if position.order <= self._order:
             raise ValueError(f"event {position.order} comes after event {self._order}")
@@ -129,7 +130,8 @@ class ReadyEngine:
         takers = self._subscribers.concerned(event, self.leaves.match(event))
         for number in sorted(takers):
             outputs: list[Output] = []
-            self._give(self._running[number], moment, takers[number], outputs)
+            for _ in self._give(self._running[number], moment, takers[number], outputs):
+                yield ()
             yield outputs
         if self._bytes > limits.PATTERN_GROUP_BYTES_MAX:
             goal = int(limits.PATTERN_GROUP_BYTES_MAX * _GROUP_BYTES_GOAL)
@@ -152,11 +154,11 @@ class ReadyEngine:
 
     def _give(
         self, running: RunningPattern, moment: Moment, mask: int, outputs: list[Output]
-    ) -> None:
+    ) -> Iterator[None]:
         if not running.sees(moment.position, moment.event):
             return
         before, waited = running.bytes, bool(running.partitions)
-        running.take(moment, mask, outputs)
+        yield from running.take(moment, mask, outputs)
         self._bytes += running.bytes - before
         if running.ended:
             outputs.append(Ended(running.number, moment.position))

@@ -5,15 +5,16 @@ consumes them all, so nothing else is stored but when the actions of parts ran.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from registrations.filters.ast import Scalar
 from registrations.patterns.candidates import Candidates, Found
 from registrations.patterns.plan import ActivePart, WayStep
-from registrations.patterns.search import ButNotNode, EitherNode, SearchNode, ThenNode
+from registrations.patterns.search import ButNotNode, EitherNode, Search, SearchNode, ThenNode
 from registrations.patterns.values import BoundEvent
 
+FoundFirst = Generator[None, None, Found | None]  # a search with its pauses
 _OVERHEAD_BYTES = 1_000  # of an empty partition
 
 
@@ -74,54 +75,83 @@ class PatternPartition:
             del self.ran[number]
 
 
-def match_of(node: SearchNode, candidates: Candidates, order: int) -> Found | None:
+def match_of(node: SearchNode, candidates: Candidates, order: int) -> FoundFirst:
     """Return the preferred match of a whole pattern that ends with the newest event. Raises
     StepsExceeded.
     """
-    return next(node.matches(candidates, 0, order, exact=True), None)
+    return (yield from first(node.matches(candidates, 0, order, exact=True)))
 
 
-def match_of_part(part: ActivePart, candidates: Candidates, order: int) -> Found | None:
+def match_of_part(part: ActivePart, candidates: Candidates, order: int) -> FoundFirst:
     """Return the preferred match of an active part that ends with the newest event. Raises
     StepsExceeded.
     """
     for start in _starts(part.way, candidates, order):
-        found = next(part.node.matches(candidates, start, order, exact=True), None)
+        if start is None:
+            yield
+            continue
+        found = yield from first(part.node.matches(candidates, start, order, exact=True))
         if found is not None:
             return found
     return None
 
 
-def _starts(way: tuple[WayStep, ...], candidates: Candidates, order: int) -> Iterator[int]:
+def first(matches: Search) -> FoundFirst:
+    """Return the first match; None if there is none."""
+    for one in matches:
+        if one is not None:
+            return one
+        yield
+    return None
+
+
+def _starts(way: tuple[WayStep, ...], candidates: Candidates, order: int) -> Iterator[int | None]:
     """Yield the events after which a part is active while the newest event comes."""
-    starts: Iterator[int] = iter((0,))
+    starts: Iterator[int | None] = iter((0,))
     for node, is_right in way:
         starts = _inside(node, starts, candidates, order, is_right=is_right)
     return starts
 
 
 def _inside(
-    node: SearchNode, starts: Iterator[int], candidates: Candidates, order: int, *, is_right: bool
-) -> Iterator[int]:
+    node: SearchNode,
+    starts: Iterator[int | None],
+    candidates: Candidates,
+    order: int,
+    *,
+    is_right: bool,
+) -> Iterator[int | None]:
     """Yield the starts of a side of a node that is active from each of `starts`."""
     for start in starts:
-        if isinstance(node, ThenNode) and is_right:
-            ends = node.left.matches(candidates, start, order - 1, exact=False)
-            yield from dict.fromkeys(one.end for one in ends)
-        elif _is_active(node, candidates, start, order, is_right=is_right):
+        if start is None:
+            yield None
+        elif isinstance(node, ThenNode) and is_right:
+            yield from _ends(node.left.matches(candidates, start, order - 1, exact=False))
+        elif (yield from _is_active(node, candidates, start, order, is_right=is_right)):
             yield start
+
+
+def _ends(matches: Search) -> Iterator[int | None]:
+    """Yield each end of matches once."""
+    ends: set[int] = set()
+    for one in matches:
+        if one is None:
+            yield None
+        elif one.end not in ends:
+            ends.add(one.end)
+            yield one.end
 
 
 def _is_active(
     node: SearchNode, candidates: Candidates, start: int, order: int, *, is_right: bool
-) -> bool:
+) -> Generator[None, None, bool]:
     """Return whether a side of a node that started is still active."""
     if isinstance(node, ButNotNode):
         until = order - 1 if is_right else order
-        return node.right.earliest(candidates, start, until) is None
+        return (yield from node.right.earliest(candidates, start, until)) is None
     if isinstance(node, EitherNode) and is_right:
         preferred = node.left.matches(candidates, start, order, exact=True)
-        return next(preferred, None) is None
+        return (yield from first(preferred)) is None
     return True
 
 

@@ -2,7 +2,7 @@
 discarded at limits. Plain module.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -64,8 +64,10 @@ class RunningPattern:
 
     # --- events ---
 
-    def take(self, moment: Moment, mask: int, outputs: list[Output]) -> None:
-        """Take an event that passed elements (bits), and append its outputs."""
+    def take(self, moment: Moment, mask: int, outputs: list[Output]) -> Iterator[None]:
+        """Take an event that passed elements (bits), and append its outputs; pause from time to
+        time.
+        """
         self.expire(moment.now_us)
         value = key_value(self.plan.pattern.per, moment.event)
         if value is MISSING:
@@ -80,7 +82,7 @@ class RunningPattern:
         else:
             self.bytes -= partition.bytes
         self._add(partition, moment, mask, outputs)
-        if self._is_matched(partition, moment, mask, outputs):
+        if (yield from self._is_matched(partition, moment, mask, outputs)):
             self.ended = self.plan.pattern.once
             if not is_new:
                 self._has_ended(key)
@@ -117,7 +119,7 @@ class RunningPattern:
 
     def _is_matched(
         self, partition: PatternPartition, moment: Moment, mask: int, outputs: list[Output]
-    ) -> bool:
+    ) -> Generator[None, None, bool]:
         """Run the actions of the parts and of the pattern that the newest event completes; return
         whether it completes the pattern.
         """
@@ -128,14 +130,14 @@ class RunningPattern:
             for part in self.plan.parts:
                 if part.number in partition.ran or not mask & part.node.finishing:
                     continue
-                found = match_of_part(part, candidates, order)
+                found = yield from match_of_part(part, candidates, order)
                 if found is not None:
                     partition.ran[part.number] = partition.taken[-1]
                     bindings = bindings_of(candidates, found)
                     outputs += run(part.effects, occasion, bindings, self.counters)
             if not mask & self.plan.root.finishing:
                 return False
-            found = match_of(self.plan.root, candidates, order)
+            found = yield from match_of(self.plan.root, candidates, order)
         except StepsExceeded:
             self._report(1, "steps_max", partition.key, moment, outputs)
             return False

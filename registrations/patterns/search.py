@@ -7,14 +7,18 @@ with the earliest event for the first element of the text, then for the second, 
 is computed in advance: an event is only stored unless it can complete the pattern, and then the
 search begins with the elements that it passed. Right sides of `;` start at the end of a match of
 the left, however late they are searched, because the events are stored with their orders (RDY-45).
+
+A search may be long, so it pauses: `matches` yields None, and `earliest`, which returns the least
+end, yields None too.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from registrations.patterns.ast import Element
 from registrations.patterns.candidates import (
     BY_ORDER,
+    COPIES_PER_STEP,
     Bound,
     BoundPart,
     Candidates,
@@ -26,6 +30,9 @@ from registrations.patterns.candidates import (
 )
 from registrations.patterns.new_events import NewEventValues
 from registrations.patterns.values import BoundEvent, PatternCondition
+
+Search = Iterator[Found | None]
+End = Generator[None, None, int | None]
 
 
 class SearchNode:
@@ -44,18 +51,21 @@ class SearchNode:
         """Whether its matches have a Run."""
         return False
 
-    def matches(
-        self, candidates: Candidates, start: int, until: int, *, exact: bool
-    ) -> Iterator[Found]:
+    def matches(self, candidates: Candidates, start: int, until: int, *, exact: bool) -> Search:
         """Yield the possible matches of events after `start` that end at `until` or, unless
         `exact`, before.
         """
         raise NotImplementedError
 
-    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
+    def earliest(self, candidates: Candidates, start: int, until: int) -> End:
         """Return the least end of these matches; None if there is none."""
-        found = self.matches(candidates, start, until, exact=False)
-        return min((one.end for one in found), default=None)
+        least: int | None = None
+        for one in self.matches(candidates, start, until, exact=False):
+            if one is None:
+                yield
+            elif least is None or one.end < least:
+                least = one.end
+        return least
 
 
 class ElementNode(SearchNode):
@@ -66,20 +76,21 @@ class ElementNode(SearchNode):
         self.variable = variable
         self.finishing = self.opening = 1 << index
 
-    def matches(
-        self, candidates: Candidates, start: int, until: int, *, exact: bool
-    ) -> Iterator[Found]:
+    def matches(self, candidates: Candidates, start: int, until: int, *, exact: bool) -> Search:
         events = candidates.events[self.index]
         for index in range(bisect_right(events, start, key=BY_ORDER), len(events)):
             event = events[-1] if exact else events[index]
             if event.order > until or (exact and event.order != until):
                 return
             candidates.count()
+            if candidates.is_due:
+                yield from candidates.pause()
             yield Found(event.order, ((self.variable, event),))
             if exact:
                 return
 
-    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
+    def earliest(self, candidates: Candidates, start: int, until: int) -> End:
+        yield from _counted(candidates)
         events = candidates.events[self.index]
         index = bisect_right(events, start, key=BY_ORDER)
         return _order_at(events, index, until)
@@ -99,9 +110,7 @@ class SequenceNode(SearchNode):
     def takes_more(self) -> bool:
         return True
 
-    def matches(
-        self, candidates: Candidates, start: int, until: int, *, exact: bool
-    ) -> Iterator[Found]:
+    def matches(self, candidates: Candidates, start: int, until: int, *, exact: bool) -> Search:
         events = candidates.events[self.index]
         first = bisect_right(events, start, key=BY_ORDER)
         if self.least == 0:
@@ -114,11 +123,11 @@ class SequenceNode(SearchNode):
             if end > until or (exact and end != until):
                 return
             candidates.count()
+            if candidates.is_due:
+                yield from candidates.pause()
             yield self._found(end, index)
 
-    def runs(
-        self, candidates: Candidates, start: int, until: int, *, exact: bool
-    ) -> Iterator[Found]:
+    def runs(self, candidates: Candidates, start: int, until: int, *, exact: bool) -> Search:
         """Yield the possible matches of every length, the part around it being a condition."""
         events = candidates.events[self.index]
         most = len(events) if self.most is None else self.most
@@ -133,10 +142,13 @@ class SequenceNode(SearchNode):
                 end = events[stop - 1].order
                 if end > until:
                     break
-                candidates.count()
+                candidates.count(1 + (stop - index) // COPIES_PER_STEP)
+                if candidates.is_due:
+                    yield from candidates.pause()
                 yield Found(end, ((self.variable, tuple(events[index:stop])),))
 
-    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
+    def earliest(self, candidates: Candidates, start: int, until: int) -> End:
+        yield from _counted(candidates)
         if self.least == 0:
             return start
         events = candidates.events[self.index]
@@ -187,35 +199,37 @@ class BothNode(PairNode):
             return Found(max(one.end, other.end), one.bound + other.bound)
         return super().joined(candidates, one, other)
 
-    def matches(
-        self, candidates: Candidates, start: int, until: int, *, exact: bool
-    ) -> Iterator[Found]:
+    def matches(self, candidates: Candidates, start: int, until: int, *, exact: bool) -> Search:
         both = self.left, self.right
         last_must = [exact and not _may_end(candidates, side, until) for side in both]
         for one in self.left.matches(candidates, start, until, exact=last_must[1]):
+            if one is None:
+                yield None
+                continue
             missing = exact and one.end != until
             for other in self.right.matches(candidates, start, until, exact=missing):
-                yield self.joined(candidates, one, other)
+                yield None if other is None else self.joined(candidates, one, other)
 
-    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
-        one = self.left.earliest(candidates, start, until)
-        other = None if one is None else self.right.earliest(candidates, start, until)
-        return None if one is None or other is None else max(one, other)
+    def earliest(self, candidates: Candidates, start: int, until: int) -> End:
+        one = yield from self.left.earliest(candidates, start, until)
+        if one is None:
+            return None
+        other = yield from self.right.earliest(candidates, start, until)
+        return None if other is None else max(one, other)
 
 
 class EitherNode(PairNode):
     """`||`: one of the parts matches; the left is preferred."""
 
-    def matches(
-        self, candidates: Candidates, start: int, until: int, *, exact: bool
-    ) -> Iterator[Found]:
+    def matches(self, candidates: Candidates, start: int, until: int, *, exact: bool) -> Search:
         for side, closes in ((self.left, self._left), (self.right, self._right)):
             for one in side.matches(candidates, start, until, exact=exact):
-                yield Found(one.end, closes(candidates, one, one.end))
+                yield None if one is None else Found(one.end, closes(candidates, one, one.end))
 
-    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
-        ends = (side.earliest(candidates, start, until) for side in (self.left, self.right))
-        return min((end for end in ends if end is not None), default=None)
+    def earliest(self, candidates: Candidates, start: int, until: int) -> End:
+        one = yield from self.left.earliest(candidates, start, until)
+        other = yield from self.right.earliest(candidates, start, until)
+        return min((end for end in (one, other) if end is not None), default=None)
 
 
 class ThenNode(PairNode):
@@ -237,16 +251,20 @@ class ThenNode(PairNode):
     def _right(self, candidates: Candidates, other: Found, end: int) -> Bound:
         return other.bound if self.in_row else super()._right(candidates, other, end)
 
-    def matches(
-        self, candidates: Candidates, start: int, until: int, *, exact: bool
-    ) -> Iterator[Found]:
+    def matches(self, candidates: Candidates, start: int, until: int, *, exact: bool) -> Search:
         fails_from: int | None = None  # the right side does not match from there
         failed: set[int] = set()
         for one in self.left.matches(candidates, start, until, exact=False):
+            if one is None:
+                yield None
+                continue
             if one.end in failed or (fails_from is not None and one.end >= fails_from):
                 continue
             any_found = False
             for other in self.right.matches(candidates, one.end, until, exact=exact):
+                if other is None:
+                    yield None
+                    continue
                 any_found = True
                 yield self.joined(candidates, one, other)
             if not any_found and self.right.monotone:
@@ -254,11 +272,11 @@ class ThenNode(PairNode):
             elif not any_found:
                 failed.add(one.end)
 
-    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
+    def earliest(self, candidates: Candidates, start: int, until: int) -> End:
         if not self.right.monotone:
-            return super().earliest(candidates, start, until)
-        one = self.left.earliest(candidates, start, until)
-        return None if one is None else self.right.earliest(candidates, one, until)
+            return (yield from super().earliest(candidates, start, until))
+        one = yield from self.left.earliest(candidates, start, until)
+        return None if one is None else (yield from self.right.earliest(candidates, one, until))
 
 
 class ButNotNode(PairNode):
@@ -269,19 +287,19 @@ class ButNotNode(PairNode):
         self.monotone = False
         self.finishing = left.finishing
 
-    def matches(
-        self, candidates: Candidates, start: int, until: int, *, exact: bool
-    ) -> Iterator[Found]:
-        failed = self.right.earliest(candidates, start, until)
+    def matches(self, candidates: Candidates, start: int, until: int, *, exact: bool) -> Search:
+        failed = yield from self.right.earliest(candidates, start, until)
         if failed is not None and exact:
             return
         for one in self.left.matches(candidates, start, until, exact=exact):
-            if failed is None or one.end < failed:
+            if one is None:
+                yield None
+            elif failed is None or one.end < failed:
                 yield Found(one.end, self._left(candidates, one, one.end))
 
-    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
-        one = self.left.earliest(candidates, start, until)
-        failed = self.right.earliest(candidates, start, until)
+    def earliest(self, candidates: Candidates, start: int, until: int) -> End:
+        one = yield from self.left.earliest(candidates, start, until)
+        failed = yield from self.right.earliest(candidates, start, until)
         return one if one is not None and (failed is None or one < failed) else None
 
 
@@ -294,11 +312,12 @@ class WhereNode(SearchNode):
         self.finishing, self.opening = part.finishing, part.opening
         self.monotone = part.monotone
 
-    def matches(
-        self, candidates: Candidates, start: int, until: int, *, exact: bool
-    ) -> Iterator[Found]:
+    def matches(self, candidates: Candidates, start: int, until: int, *, exact: bool) -> Search:
         part = self.part
         for one in of_every_length(part, candidates, start, until, exact=exact):
+            if one is None:
+                yield None
+                continue
             bindings = bindings_of(candidates, one)
             candidates.count(evaluation_steps(bindings))
             if self.condition.holds(bindings):
@@ -318,11 +337,9 @@ class DoNode(SearchNode):
     def takes_more(self) -> bool:
         return self.part.takes_more
 
-    def matches(
-        self, candidates: Candidates, start: int, until: int, *, exact: bool
-    ) -> Iterator[Found]:
+    def matches(self, candidates: Candidates, start: int, until: int, *, exact: bool) -> Search:
         for one in self.part.matches(candidates, start, until, exact=exact):
-            yield self.assign(candidates, one)
+            yield None if one is None else self.assign(candidates, one)
 
     def assign(self, candidates: Candidates, found: Found) -> Found:
         """Return a match with the events that the actions create for it."""
@@ -336,19 +353,19 @@ class DoNode(SearchNode):
             new.append((form.variable, event))
         return Found(found.end, (*found.bound, *new))
 
-    def earliest(self, candidates: Candidates, start: int, until: int) -> int | None:
-        return self.part.earliest(candidates, start, until)
+    def earliest(self, candidates: Candidates, start: int, until: int) -> End:
+        return (yield from self.part.earliest(candidates, start, until))
 
 
 def of_every_length(
     part: SearchNode, candidates: Candidates, start: int, until: int, *, exact: bool
-) -> Iterator[Found]:
+) -> Search:
     """Yield the possible matches of a part in a condition: a sequence may have taken any number."""
     if isinstance(part, SequenceNode):
         yield from part.runs(candidates, start, until, exact=exact)
     elif isinstance(part, DoNode) and part.takes_more:
         for one in of_every_length(part.part, candidates, start, until, exact=exact):
-            yield part.assign(candidates, one)
+            yield None if one is None else part.assign(candidates, one)
     else:
         yield from part.matches(candidates, start, until, exact=exact)
 
@@ -363,6 +380,13 @@ def _may_end(candidates: Candidates, node: SearchNode, until: int) -> bool:
             return True
         bits ^= last
     return False
+
+
+def _counted(candidates: Candidates) -> Iterator[None]:
+    """Count one step, and pause if it is due."""
+    candidates.count()
+    if candidates.is_due:
+        yield from candidates.pause()
 
 
 def _order_at(events: list[BoundEvent], index: int, until: int) -> int | None:

@@ -4,8 +4,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from registrations.patterns.actions import outer
-from registrations.patterns.candidates import Candidates, Found, StepsExceeded, bindings_of
-from registrations.patterns.partition import PatternPartition
+from registrations.patterns.candidates import (
+    Candidates,
+    Found,
+    StepsExceeded,
+    bindings_of,
+    unpaused,
+)
+from registrations.patterns.partition import PatternPartition, first
 from registrations.patterns.pattern_engine import Bound, EventPosition, Waiting
 from registrations.patterns.plan import Plan, PlannedPart
 from registrations.patterns.printed import part_text
@@ -57,7 +63,7 @@ def _waiting(tree: PlannedPart, view: _View, start: int | None) -> Waiting:
 def _match(tree: PlannedPart, view: _View, start: int) -> Found | None:
     try:
         matches = tree.node.matches(view.candidates, start, view.newest, exact=False)
-        return next(matches, None)
+        return unpaused(first(matches))
     except StepsExceeded:
         return None
 
@@ -74,7 +80,11 @@ def _has_failed(tree: PlannedPart, view: _View, start: int) -> bool:
     node = tree.node
     if not isinstance(node, ButNotNode):
         return False
-    return node.right.earliest(view.candidates, start, view.newest) is not None
+    try:
+        failed = unpaused(node.right.earliest(view.candidates, start, view.newest))
+    except StepsExceeded:
+        return False
+    return failed is not None
 
 
 def _expiry(bound: Mapping[str, Bound], view: _View) -> int | None:

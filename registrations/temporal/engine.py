@@ -17,7 +17,8 @@ from registrations.filters.ast import Scalar
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.patterns.leaves import LeafIndex
 from registrations.patterns.pattern_engine import EventPosition, Output, PatternLeaves, Waiting
-from registrations.temporal.joins import Combination, JoinCounters, PatternJoins, oldest_of
+from registrations.temporal.join import Combination, oldest_of
+from registrations.temporal.joins import JoinCounters, PatternJoins
 from registrations.temporal.network import (
     RememberedEvent,
     TemporalNetwork,

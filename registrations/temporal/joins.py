@@ -15,15 +15,14 @@ The first join reads the alpha memory of the first event directly, so a pattern 
 no partial match at all.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from eventhub.base import limits
-from registrations.temporal.compiled_tests import Slot
-from registrations.temporal.entries import AlphaMemory, Entry, Key, key_getter
-from registrations.temporal.plan import JoinPlan, PatternPlan
+from registrations.temporal.entries import AlphaMemory, Entry, Key
+from registrations.temporal.join import Combination, Join, oldest_of
+from registrations.temporal.plan import PatternPlan
 
-Combination = tuple[Entry, ...]  # of the first events of the plan
 Hits = Mapping[AlphaMemory, Entry]  # the entries of the latest event, by memory
 Schedule = Callable[[int, "PatternJoins"], None]  # calls `step` at this index at the latest
 
@@ -46,42 +45,6 @@ class PartialTotal:
 
     def __init__(self) -> None:
         self.count = 0
-
-
-class _Join:
-    """One event of the plan with its memory. `entries`: its index for the combinations before it;
-    `key_of_entry` and `key_of`: the key of either side. `number`: the registration's, then its own.
-    """
-
-    def __init__(self, plan: JoinPlan, alpha: AlphaMemory, number: tuple[int, int]) -> None:
-        self.alpha = alpha
-        self.check = plan.check
-        self.number = number
-        self.entries = alpha.index(plan.own)
-        self.key_of_entry = key_getter(plan.own)
-        self.key_of = _combination_key(plan.earlier)
-        self.waiting: dict[Key, dict[Combination, None]] = {}  # combinations that it may join
-
-    def wait(self, key: Key, combination: Combination) -> None:
-        """Have a combination wait for an event."""
-        if not self.waiting:
-            self.alpha.waiting.add(self.number)
-        self.waiting.setdefault(key, {})[combination] = None
-
-    def end_wait(self, combination: Combination) -> None:
-        """Remove a combination that waits."""
-        key = self.key_of(combination)
-        listed = self.waiting[key]
-        del listed[combination]
-        if not listed:
-            del self.waiting[key]
-        if not self.waiting:
-            self.alpha.waiting.discard(self.number)
-
-    def clear(self) -> None:
-        """Remove all combinations that wait."""
-        self.waiting.clear()
-        self.alpha.waiting.discard(self.number)
 
 
 class PatternJoins:
@@ -109,15 +72,18 @@ class PatternJoins:
         self.counters = JoinCounters()
         count = len(plan.joins)
         self._last = count - 1
+        self._text_order = sorted(range(count), key=lambda level: plan.joins[level].number)
         parts = zip((*plan.joins, *plan.absent), alphas, strict=True)
-        joins = [_Join(*part, (number, index)) for index, part in enumerate(parts)]
+        joins = [Join(*part, (number, index)) for index, part in enumerate(parts)]
         self._joins, self._absent = joins[:count], joins[count:]
         if count > 1:  # the first memory, as the combinations of the second event
             fields = tuple(slot.field for slot in plan.joins[1].earlier)
             self._first = alphas[0].index(fields)
         self._schedule = schedule
         self._now = self._low = 0
-        self._examined = 0  # at this step
+        self._budget = 0  # of examined pairs at this step, before it forgets events again ...
+        self._left = 0  # ... and what is left of it
+        self._pause_at = 0
         self.size = 0  # stored partial matches
         self._total = total
         self._blocked: dict[Combination, int] = {}  # with the index of the latest excluded event
@@ -136,13 +102,26 @@ class PatternJoins:
         found: list[AlphaMemory | None] = [second] if first is memory else []
         return [*found, first] if second is memory and second is not first else found
 
-    def step(self, now: int, hits: Hits, low: int | None = None) -> None:
-        """Take the event with an index. `low`: the index up to which events have left the memory;
-        None: as the memory says.
+    @property
+    def stores_nothing(self) -> bool:
+        """Whether it has no partial matches but the events in memory."""
+        return self._last < 2 and not self._absent
+
+    def step(self, now: int, hits: Hits) -> Iterator[None]:
+        """Take the event with an index; pause from time to time."""
+        self.allow(limits.TEMPORAL_JOINS_PER_EVENT_MAX)
+        yield from self.take(now, hits, max(self.start, now - self.memory))
+
+    def allow(self, joins: int) -> None:
+        """Examine so many pairs; then forget events, and examine half as many, and so on."""
+        self._budget = self._left = joins
+        self._pause_at = max(joins - limits.TEMPORAL_JOINS_AT_ONCE, 0)
+
+    def take(self, now: int, hits: Hits, low: int) -> Iterator[None]:
+        """Take the event with an index like `step`. `low`: the index up to which events have left
+        the memory.
         """
-        self._now = now
-        self._low = max(self.start, now - self.memory) if low is None else low
-        self._examined = 0
+        self._now, self._low = now, low
         for join in self._absent:
             if join.alpha in hits:
                 self._exclude(join, hits[join.alpha])
@@ -150,7 +129,7 @@ class PatternJoins:
         for level in range(self._last, -1, -1):  # the event is not yet in earlier combinations
             alpha = self._joins[level].alpha
             if alpha in hits:
-                self._take(level, hits[alpha])
+                yield from self._take(level, hits[alpha])
 
     def take_found(self) -> list[Combination]:
         """Return the combinations found since the last call, in the order of the text, sorted; at
@@ -158,16 +137,29 @@ class PatternJoins:
         """
         if not self._found:
             return []
-        order = sorted(range(self._last + 1), key=lambda level: self.plan.joins[level].number)
-        found = [tuple(one[level] for level in order) for one in self._found]
-        found.sort(key=lambda one: [entry.index for entry in one])
+        self._drop_older()
+        self.counters.found += len(self._found)
+        found = sorted(self._found, key=self._indexes_in_text)
         self._found.clear()
-        self.counters.found += len(found)
-        more = len(found) - limits.TEMPORAL_MATCHES_PER_EVENT_MAX
+        return [tuple(one[level] for level in self._text_order) for one in found]
+
+    def _find(self, combination: Combination) -> None:
+        """Note a match; there are never many more than are reported."""
+        self._found[combination] = None
+        if len(self._found) > 2 * limits.TEMPORAL_MATCHES_PER_EVENT_MAX:
+            self._drop_older()
+
+    def _drop_older(self) -> None:
+        """Drop the older of the found combinations that are too many."""
+        more = len(self._found) - limits.TEMPORAL_MATCHES_PER_EVENT_MAX
         if more > 0:
+            for one in sorted(self._found, key=self._indexes_in_text)[:more]:
+                del self._found[one]
             self.count_dropped("matches_max", more)
-            del found[:more]
-        return found
+            self.counters.found += more
+
+    def _indexes_in_text(self, combination: Combination) -> list[int]:
+        return [combination[level].index for level in self._text_order]
 
     def discard_excluded(self) -> None:
         """Discard found combinations that an event of a later step excludes."""
@@ -179,6 +171,9 @@ class PatternJoins:
         """Forget all events up to an index, with the partial matches that have one of them; do
         nothing if they are forgotten.
         """
+        exhaust(self._forgetting(index, reason))
+
+    def _forgetting(self, index: int, reason: str) -> Iterator[None]:
         if index <= self._low:
             return
         self.count_dropped(reason, index - self._low)
@@ -186,6 +181,7 @@ class PatternJoins:
         for oldest in sorted({*self._by_oldest, *self._by_blocker}):
             if oldest <= index:
                 self._expire(oldest)
+                yield
 
     def partial(self, now: int) -> list[tuple[int, Combination]]:
         """Return the partial matches after the event with an index, with their level: the longest
@@ -212,20 +208,22 @@ class PatternJoins:
 
     # --- joins ---
 
-    def _take(self, level: int, entry: Entry) -> None:
+    def _take(self, level: int, entry: Entry) -> Iterator[None]:
         """Join an event with the combinations before it."""
         if level == 0:
-            self._extend((entry,), 0)
+            yield from self._reach((entry,), 0)
             return
         join = self._joins[level]
         key, check, low = join.key_of_entry(entry), join.check, self._low
         for combination in self._combinations(level, key):
-            self._count()
+            if self._left < self._pause_at:
+                yield from self._pause()
             if self._low != low and oldest_of(combination) <= self._low:
                 continue  # forgotten meanwhile
+            self._count()
             longer = (*combination, entry)
             if check is None or check(longer):
-                self._extend(longer, level)
+                yield from self._reach(longer, level)
 
     def _combinations(self, level: int, key: Key) -> list[Combination]:
         if level > 1:
@@ -238,32 +236,42 @@ class PatternJoins:
                 found.append((entry,))
         return found
 
-    def _extend(self, combination: Combination, level: int) -> None:
+    def _reach(self, combination: Combination, level: int) -> Iterator[None]:
+        """Take a combination that is complete, or extend it."""
+        if level < self._last:
+            return self._extend(combination, level)
+        self._complete(combination)
+        return iter(())
+
+    def _extend(self, combination: Combination, level: int) -> Iterator[None]:
         """Store a combination, and join it with the events of the next level."""
-        if level == self._last:
-            self._complete(combination)
-            return
         join = self._joins[level + 1]
         key, check = join.key_of(combination), join.check
         oldest = oldest_of(combination)
         if level:
             join.wait(key, combination)
             self._store(level, combination, oldest)
+            while self.size > limits.TEMPORAL_PARTIAL_MATCHES_MAX:
+                yield from self._forgetting_half("partial_matches_max")
         for entry in reversed(join.entries.get(key, ())):
             if entry.index > self._now:
                 continue
-            self._count()
+            if self._left < self._pause_at:
+                yield from self._pause()
             if entry.index <= self._low or oldest <= self._low:
                 break
+            self._count()
             longer = (*combination, entry)
             if check is None or check(longer):
-                self._extend(longer, level + 1)
+                yield from self._reach(longer, level + 1)
 
     def _complete(self, combination: Combination) -> None:
         """Take a combination of all events."""
         excluded = self._latest_excluded(combination) if self._absent else None
+        if self._left < 0:
+            exhaust(self._pause())
         if excluded is None or excluded <= self._low:
-            self._found[combination] = None
+            self._find(combination)
             return
         oldest = oldest_of(combination)
         if oldest <= max(excluded, self._low):
@@ -276,13 +284,15 @@ class PatternJoins:
             self._schedule(excluded + self.memory, self)
         self._by_blocker[excluded][combination] = None
         self._store(self._last, combination, oldest)
+        while self.size > limits.TEMPORAL_PARTIAL_MATCHES_MAX:
+            self.forget_half("partial_matches_max")
 
     def _latest_excluded(self, combination: Combination) -> int | None:
         """Return the index of the latest remembered event that `not` excludes, if there is one."""
         indexes = (self._latest_of(join, combination) for join in self._absent)
         return max((index for index in indexes if index is not None), default=None)
 
-    def _latest_of(self, join: _Join, combination: Combination) -> int | None:
+    def _latest_of(self, join: Join, combination: Combination) -> int | None:
         for entry in reversed(join.entries.get(join.key_of(combination), ())):
             if entry.index > self._now:
                 continue
@@ -293,7 +303,7 @@ class PatternJoins:
                 return entry.index
         return None
 
-    def _exclude(self, join: _Join, entry: Entry) -> None:
+    def _exclude(self, join: Join, entry: Entry) -> None:
         """Discard the complete combinations that an event excludes: it outlives them."""
         for combination in list(join.waiting.get(join.key_of_entry(entry), ())):
             self.counters.examined += 1
@@ -310,8 +320,6 @@ class PatternJoins:
         listed[combination] = level
         self._resize(1)
         self.counters.stored += 1
-        while self.size > limits.TEMPORAL_PARTIAL_MATCHES_MAX:
-            self.forget_half("partial_matches_max")
 
     def _unblock(self, combination: Combination) -> None:
         """Remove a complete combination from those that wait."""
@@ -328,7 +336,7 @@ class PatternJoins:
         for combination in self._by_blocker.pop(index, ()):
             self._unblock(combination)
             if oldest_of(combination) > self._low:
-                self._found[combination] = None
+                self._find(combination)
         for combination, level in self._by_oldest.pop(index, {}).items():
             if level == self._last:
                 self._unblock(combination)
@@ -343,33 +351,33 @@ class PatternJoins:
 
     def _count(self) -> None:
         self.counters.examined += 1
-        self._examined += 1
-        if self._examined > limits.TEMPORAL_JOINS_PER_EVENT_MAX:
-            self._examined = 0
-            self.forget_half("joins_max")
+        self._left -= 1
+
+    def _pause(self) -> Iterator[None]:
+        """Pause; if too many pairs were examined, forget events."""
+        if self._left < 0:
+            self.allow(self._budget // 2)
+            yield from self._forgetting_half("joins_max")
+        else:
+            self._pause_at = max(self._left - limits.TEMPORAL_JOINS_AT_ONCE, 0)
+            yield
 
     def forget_half(self, reason: str) -> None:
         """Forget the older half of the remembered events, never the latest one."""
-        half = (self._now - self._low) // 2
-        if half:
-            self.forget_until(self._low + half, reason)
+        exhaust(self._forgetting_half(reason))
+
+    def _forgetting_half(self, reason: str) -> Iterator[None]:
+        return self._forgetting((self._low + self._now) // 2, reason)
 
     def count_dropped(self, reason: str, count: int) -> None:
         self.dropped[reason] = self.dropped.get(reason, 0) + count
-
-
-def oldest_of(combination: Combination) -> int:
-    """Return the index of the event that leaves the memory first."""
-    return min(entry.index for entry in combination)
 
 
 def _indexes(combination: Combination) -> list[int]:
     return [entry.index for entry in combination]
 
 
-def _combination_key(slots: tuple[Slot, ...]) -> Callable[[Combination], Key]:
-    """Return a function that returns the values of a combination as `key_getter` does."""
-    if len(slots) == 1:
-        ((level, field),) = slots
-        return lambda combination: combination[level].keys[field]
-    return lambda combination: tuple(combination[level].keys[field] for level, field in slots)
+def exhaust(steps: Iterator[None]) -> None:
+    """Take all steps at once."""
+    for _ in steps:
+        pass

@@ -10,6 +10,7 @@ event costs nothing for the others.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from eventhub.base import limits
@@ -28,7 +29,8 @@ from registrations.patterns.pattern_engine import (
 )
 from registrations.temporal.compiled_tests import Slot, all_of, compiled
 from registrations.temporal.entries import AlphaMemory, AlphaPattern, Entry
-from registrations.temporal.joins import Combination, PartialTotal, PatternJoins
+from registrations.temporal.join import Combination
+from registrations.temporal.joins import PartialTotal, PatternJoins, exhaust
 from registrations.temporal.pattern import SEQUENCE
 from registrations.temporal.plan import JoinPlan, PatternPlan
 from registrations.temporal.shared_alpha import SharedAlpha, Users
@@ -98,7 +100,9 @@ class TemporalNetwork:
         joins.start = self.index - len(recalled)
         for alpha in dict.fromkeys(alphas):
             self._recall(alpha, recalled, joins)
-        self.replay(joins)
+        joins.allow(limits.TEMPORAL_JOINS_RECALLED_MAX)
+        for index, hits in self._remembered(joins):
+            exhaust(joins.take(index, hits, joins.start))
         joins.discard_excluded()
         return self._outputs(joins, recent[-1][0])
 
@@ -119,7 +123,9 @@ class TemporalNetwork:
         return [*chain.from_iterable(self.steps(position, event))]
 
     def steps(self, position: EventPosition, event: Event) -> Iterator[Sequence[Output]]:
-        """Take the next event, and yield what it causes, registration by registration."""
+        """Take the next event, and yield what it causes, registration by registration, and nothing
+        between two parts of the joins of one.
+        """
         self.index += 1
         self.position = position
         index = self.index
@@ -129,7 +135,8 @@ class TemporalNetwork:
         hits: dict[AlphaMemory, Entry] = {}
         due |= self._hit(EventValues(event), position, hits)
         for number in sorted(due):
-            due[number].step(index, hits)
+            for _ in due[number].step(index, hits):
+                yield ()
             yield self._outputs(due[number], position)
         if self._entries > limits.TEMPORAL_ENTRIES_MAX:
             goal = limits.TEMPORAL_ENTRIES_MAX * _ENTRIES_GOAL
@@ -183,14 +190,22 @@ class TemporalNetwork:
 
     def replay(self, joins: PatternJoins) -> None:
         """Build the partial matches of a registration from the memories of its events."""
+        if joins.stores_nothing:
+            return
+        low = max(joins.start, self.index - joins.memory)
+        joins.allow(limits.INTEGER_MAX)  # no more than before, and nothing may be forgotten now
+        for index, hits in self._remembered(joins):
+            exhaust(joins.take(index, hits, max(low, joins.start)))
+
+    def _remembered(self, joins: PatternJoins) -> list[tuple[int, dict[AlphaMemory, Entry]]]:
+        """Return the remembered events of a registration, in order, each with its entries."""
         low = max(joins.start, self.index - joins.memory)
         steps: defaultdict[int, dict[AlphaMemory, Entry]] = defaultdict(dict)
         for memory in joins.alphas:
             for entry in memory.entries:
                 if entry.index > low:
                     steps[entry.index][memory] = entry
-        for index in sorted(steps):
-            joins.step(index, steps[index], max(low, joins.start))
+        return sorted(steps.items(), key=itemgetter(0))
 
     def restore_memory(
         self, pattern: AlphaPattern, entries: Iterable[Entry], complete_from: int
@@ -289,7 +304,7 @@ class TemporalNetwork:
             before = self._partial.count
             holding = [one for one in self.joins.values() if one.size]
             for largest in sorted(holding, key=lambda one: (-one.size, one.number)):
-                largest.step(self.index, {})  # it may not have been called for a while
+                exhaust(largest.step(self.index, {}))  # it may not have been called for a while
                 largest.forget_half(reason)
                 outputs += self._outputs(largest, position)
                 if self._partial.count <= goal:
@@ -304,7 +319,7 @@ class TemporalNetwork:
         outputs: list[Output] = []
         for number in sorted(alpha.users):
             joins = alpha.users[number]
-            joins.step(self.index, {})  # it may not have been called for a while
+            exhaust(joins.step(self.index, {}))  # it may not have been called for a while
             joins.forget_until(until, reason)
             outputs += self._outputs(joins, position)
         self._remove_until(alpha.memory, until)

@@ -5,7 +5,8 @@ import time
 import pytest
 
 from eventhub.base import limits
-from registrations.patterns.pattern_engine import Dropped
+from eventhub.event.envelope import Event
+from registrations.patterns.pattern_engine import Dropped, EventPosition, Output
 from tests.unit.registrations.patterns.stream import Stream, bound, dropped, ends
 
 
@@ -96,3 +97,49 @@ def test_an_event_takes_a_bounded_time(text: str) -> None:
     for type in ["A"] * 100 + [*"DEADE"]:
         stream.emit(type, x=-stream.order)
     assert time.process_time() - begun < 20
+
+
+def _parts(stream: Stream, type: str) -> list[list[Output]]:
+    """Feed one event in steps; return the outputs of each."""
+    stream.order += 1
+    position = EventPosition(stream.order, 1, "c0ffee", stream.order, stream.time * 1_000_000)
+    event = Event("test", type, {"x": 1})
+    return [[*outputs] for outputs in stream.engine.steps(position, event)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "({a: A}; {b: A}; {c: C}) where a.x + b.x == 119",
+        "({a: A} && {b: A} && {c: C}) where a.x + b.x == 9",
+        "({a: A}; ({b: B} butnot ({c: A}; {d: A} where d.x > 99))) || ({e: A}; {f: C})",
+        "(({a: A} where a.x > 99) || {b: A}); ({c: A}; {d: C}; {e[0..2]: E})",
+        "({v[1..60]: A} where sum(v.x) == 1830); {c: C}",
+        "({a: A}; {b: A}) && ({c: C} butnot ({d[0..2]: A}; {e: A} where e.x > 99))",
+        "(({a: A} butnot ({b: B}; {c: A})); {d: A}; {e: C}) where a.x + d.x == 119",
+    ],
+)
+def test_a_long_search_is_interrupted_and_goes_on(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else ran in the process until the search for an event in a pattern was over."""
+    stream, other = (Stream(f"{text} last 1000") for _ in range(2))
+    for one in (stream, other):
+        for x in range(1, 61):
+            one.emit("A", x=x)
+    monkeypatch.setattr(limits, "PATTERN_STEPS_AT_ONCE", 10)
+    parts = _parts(stream, "C")
+    assert len(parts) > 3 and parts[:-1] == [[]] * (len(parts) - 1)
+    monkeypatch.setattr(limits, "PATTERN_STEPS_AT_ONCE", limits.PATTERN_STEPS_MAX)
+    assert _parts(other, "C") == parts[-1:]
+    assert ends(parts[-1]) == [61]
+
+
+def test_what_a_pattern_waits_for_is_shown_though_the_search_exceeds_its_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream = Stream("({a: A} butnot ({b: B} butnot ({c: A}; {d: D}))) ; {e: E}")
+    stream.emit_all("CAB")
+    monkeypatch.setattr(limits, "PATTERN_STEPS_MAX", 1)
+    waiting = stream.engine.waiting(1)
+    assert waiting is not None and waiting.status == "waiting"

@@ -6,8 +6,13 @@ import pytest
 
 from eventhub.base import limits
 from registrations.patterns.pattern_engine import Dropped, Match
+from registrations.temporal.engine import TemporalEngine
+from registrations.temporal.entries import Entry
+from registrations.temporal.joins import PatternJoins
+from registrations.temporal.language import parse_temporal
 from tests.unit.registrations.temporal.engines import (
     FREE,
+    SCOPE,
     dropped,
     engine_of,
     fed,
@@ -125,3 +130,66 @@ def test_the_worst_pattern_costs_a_bounded_time() -> None:
         worst = max(worst, time.process_time() - began)
         assert sum(isinstance(one, Match) for one in outputs) <= 1_000
     assert worst < 5.0
+
+
+SUM = "(test (> ?t (+ ?a ?b ?c)))"
+MANY = f"(event (t ?t)) (event (n ?a)) (event (n ?b)) (event (n ?c)) {SUM}"
+
+
+def test_an_event_whose_joins_exceed_the_limit_again_and_again_takes_twice_as_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each time half of the events was forgotten, and as many pairs again were examined."""
+    monkeypatch.setattr(limits, "TEMPORAL_JOINS_PER_EVENT_MAX", 200)
+    engine = engine_of(f"(memory 1000) {MANY}")
+    fed(engine, numbered(400))
+    before = engine.counters.examined
+    outputs = engine.feed(position(401), event({"t": -1}))
+    assert 200 < engine.counters.examined - before < 2 * 200 + 20
+    assert dropped(outputs)["joins_max"] > 390
+
+
+def test_long_joins_are_interrupted_and_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else ran in the process until the joins of an event were over."""
+    engine, other = engine_of(MANY), engine_of(MANY)
+    for one in (engine, other):
+        fed(one, numbered(12))
+    monkeypatch.setattr(limits, "TEMPORAL_JOINS_AT_ONCE", 10)
+    parts = [[*outputs] for outputs in engine.steps(position(13), event({"t": 12}))]
+    assert len(parts) > 100 and parts[:-1] == [[]] * (len(parts) - 1)
+    assert parts[-1] == other.feed(position(13), event({"t": 12}))
+    assert len(matches(parts[-1])) > 100
+
+
+def test_matches_that_are_not_reported_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new pattern that recognised 10,000 old events held millions of matches of them."""
+    monkeypatch.setattr(limits, "TEMPORAL_MATCHES_PER_EVENT_MAX", 3)
+    engine = TemporalEngine()
+    old = [(position(n), event({"n": n})) for n in range(1, 31)]
+    held: list[int] = []
+    found = PatternJoins._find
+
+    def noted(joins: PatternJoins, combination: tuple[Entry, ...]) -> None:
+        found(joins, combination)
+        held.append(len(joins._found))
+
+    monkeypatch.setattr(PatternJoins, "_find", noted)
+    pattern = parse_temporal("(event (n ?a)) (event (n ?b)) (test (< ?a ?b))")
+    outputs = engine.add(1, pattern, SCOPE, recent=old)
+    assert matches(outputs) == [(27, 30), (28, 29), (28, 30), (29, 30)][1:]
+    assert dropped(outputs) == {"matches_max": 30 * 29 // 2 - 3}
+    assert max(held) == 6
+
+
+def test_old_events_that_a_new_pattern_recognises_take_a_bounded_number_of_joins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The limit was of each of 10,000 events."""
+    monkeypatch.setattr(limits, "TEMPORAL_JOINS_RECALLED_MAX", 1_000)
+    engine = TemporalEngine()
+    old = [(position(n), event({"n": n})) for n in range(1, 201)]
+    pattern = parse_temporal("(event (n ?a)) (event (n ?b)) (test (= ?a (+ ?b 1)))")
+    outputs = engine.add(1, pattern, SCOPE, recent=old)
+    assert engine.counters.examined < 2_500
+    assert dropped(outputs)["joins_max"] > 100
+    assert len(matches(engine.feed(position(201), event({"n": 201})))) == 1
