@@ -500,7 +500,6 @@ TIMERS_COUNTED_MAX = 100_000  # of those that are due; some 20 ms
 SOURCES_PER_CLIENT_MAX = 1_000  # each is a URL that somebody configured at a provider
 SOURCE_TOLERANCE_S = 300  # of a time stamp, as Standard Webhooks, Stripe and Slack recommend
 SOURCE_SECRET_CHARS_MAX = 512  # longer than any provider's
-SOURCE_SECRETS_MAX = 2  # valid at a time: each costs a comparison per request
 SOURCE_OVERLAP_S_DEFAULT = 24 * 3600  # in which the secret or URL before is valid too
 SOURCE_OVERLAP_S_MAX = 30 * 24 * 3600  # a month to change it at the provider
 SOURCE_ATTRIBUTES_MAX = 64  # of a map

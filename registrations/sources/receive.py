@@ -114,6 +114,7 @@ class SourceReceiver:
         try:
             outcome = await _process(call, source, emitter, request)
         except EventHubError as error:
+            error.index = None  # a request is one event
             failed = Outcome("failed", reason=error.code, detail=error.message)
             await self._record(call, source, request, failed)
             raise
