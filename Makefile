@@ -11,11 +11,11 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
 	&& echo $$python && break; done)
-# test processes: five for two cores leave these idle for 1 %; each has servers, a hub and a collection
-# of its own, 15 s of processor time, so that eight take 15 % longer. Each takes 1 GiB of memory.
+# test processes: two for each core. Each has servers, a hub and a collection of its own, 15 s of
+# processor time and 2 % of a core, and takes 1 GiB of memory; with more of them tests are late.
 WORKERS := $(shell $(PYTHON) -c 'import os; \
 	room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30; \
-	print(max(2, min(5 * len(os.sched_getaffinity(0)) // 2, room, 8)))')
+	print(max(2, min(2 * len(os.sched_getaffinity(0)), room, 8)))')
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -67,7 +67,7 @@ $(VENV)/.stamp-requirements: requirements.txt $(VENV)/.stamp-node
 NEVER := /(tests|pip|setuptools|gis|locale/[^/]+|ttLib|otlLib|varLib)/
 BYTECODE := { $(BIN)/python -m compileall -qq -j 0 -x '$(NEVER)' $(VENV)/lib/python3.11/site-packages || true; }
 
-COMPILED := setup.py eventhub/event/transcoder.cpp $(wildcard registrations/match_index/engines/*.cpp registrations/match_index/engines/*.h)
+COMPILED := setup.py $(wildcard eventhub/event/*.cpp) $(wildcard registrations/match_index/engines/*.cpp registrations/match_index/engines/*.h)
 
 $(VENV)/.stamp-package: pyproject.toml clients/python/pyproject.toml $(COMPILED) $(VENV)/.stamp-requirements
 	@echo "Installing EventHub, with its compiled engine if there is a compiler (about half a minute)"

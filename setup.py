@@ -1,5 +1,5 @@
-"""Builds what is compiled, where there is a compiler: the engine of the match index, and the
-transcoder of events. What else is to be said of the package stands in pyproject.toml. Plain.
+"""Builds what is compiled, where there is a compiler: the engine of the match index, the transcoder
+and the encoder of events. What else is to be said of the package stands in pyproject.toml. Plain.
 
 An installation without a compiler or Python's headers succeeds without them, and one without
 nanobind without the engine; `python -m registrations.match_index.engines.available` says which
@@ -30,10 +30,11 @@ OPTIONS: dict[str, Any] = {
 
 
 def extensions() -> list[Extension]:
-    transcoder = Extension(
-        "eventhub.event.transcoder", ["eventhub/event/transcoder.cpp"], **OPTIONS
-    )
-    return [transcoder] if nanobind is None else [transcoder, kernel()]
+    events = [
+        Extension(f"eventhub.event.{name}", [f"eventhub/event/{name}.cpp"], **OPTIONS)
+        for name in ("transcoder", "encoder")
+    ]
+    return events if nanobind is None else [*events, kernel()]
 
 
 def kernel() -> Extension:

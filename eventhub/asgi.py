@@ -30,11 +30,13 @@ from eventhub.http.call import RouteServices
 from eventhub.http.emit import EmitServices
 from eventhub.http.messages import Receive, Scope, Send
 from eventhub.http.origins import Origins
+from eventhub.http.quick_emits import QuickEmits
 from eventhub.http.request_ids import with_request_ids
 from eventhub.http.routes import HTTP_ROUTES
 from eventhub.http.tracing import with_traces
 from eventhub.types.paths import EncodedTypePaths
 from eventhub.web.hub import Hub, open_hub
+from eventhub.web.quick_protocol import QUICK_EMITS
 
 _django: Any = EncodedTypePaths(get_asgi_application())
 
@@ -76,17 +78,18 @@ class AsgiApplication:
         elif scope["type"] == "websocket" and self._websocket is not None:
             await self._websocket(scope, receive, send)
         elif scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
+            await self._lifespan(scope.get("state", {}), receive, send)
 
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
+    async def _lifespan(self, state: dict[str, Any], receive: Receive, send: Send) -> None:
         await receive()
-        await self._open()
+        state[QUICK_EMITS] = await self._open()
         await send({"type": "lifespan.startup.complete"})
         await receive()
         await self._closing.aclose()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _open(self) -> None:
+    async def _open(self) -> QuickEmits:
+        """Open the hub; return what the server's protocol calls without ASGI."""
         hub = await self._closing.enter_async_context(open_hub(read_env()))
         counting = counting_sockets(hub.env.database_url)
         places = await self._closing.enter_async_context(counting)
@@ -133,12 +136,14 @@ class AsgiApplication:
         emit_services = EmitServices(hub.log, hub.authorizer, hub.types)
         sockets = SocketServices(services, sessions, SocketEmits(emit_services, emits))
         route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, emits)
-        http = with_traces(Router(_django, routes, route_services), hub.tracer)
+        router = Router(_django, routes, route_services)
+        http = with_traces(router, hub.tracer)
         self._http = _begun(_with_cors(http, hub), hub)
         origins = Origins((*hub.env.origins, *hub.env.cors_origins), hub.env.allowed_hosts)
         websocket = WebSocketRoute(sockets, monitor, origins)
         self._websocket = _begun(with_traces(websocket, hub.tracer), hub)
         freeze_loaded()
+        return QuickEmits(router, hub.tracer)
 
 
 def _emits() -> Admission:

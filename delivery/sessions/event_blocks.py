@@ -12,7 +12,6 @@ from time import monotonic
 
 from eventhub.base import limits
 from eventhub.base.event_loop import run_in_slices
-from eventhub.eventlog.ring import memory_bytes
 from eventhub.eventlog.stored import Cursor, StoredEvent
 from registrations.matching.postings import Postings, SpecKeys
 
@@ -65,7 +64,7 @@ class EventBlock:
     def index(self) -> Iterator[None]:
         """Put the events into the postings, one per step; others may do so at the same time."""
         while not self.is_indexed:
-            self._postings.add(self.events[self._postings.count].event)
+            self._postings.add(self.events[self._postings.count].read())
             yield
 
     def select(self, specs: Sequence[SpecKeys]) -> Iterator[int]:
@@ -115,14 +114,17 @@ class EventBlocks:
         self, page: Sequence[StoredEvent], specs: Sequence[SpecKeys]
     ) -> list[StoredEvent]:
         """Return the events of a page that may match one of the specs, the one before each of them
-        and the last one: the reader's position passes what it skips. A page that is not of
-        consecutive events is returned as it is.
+        and the last one: the reader's position passes what it skips. If they are many, the page
+        ends there. A page that is not of consecutive events is returned as it is.
         """
         first, last = page[0].sequence, page[-1].sequence
         if last - first != len(page) - 1:
             return list(page)
-        found = {last}
+        found: set[int] = set()
         for key, events in _parts(page):
+            if len(found) >= limits.LISTEN_PAGE_EVENTS_MAX:
+                last = events[0].sequence - 1
+                break
             block = self._get(key)
             if block is None or not block.holds(events):
                 self._keep(key, events)
@@ -131,9 +133,11 @@ class EventBlocks:
                 found.update(range(events[0].sequence - 1, events[-1].sequence + 1))
                 continue
             if not block.is_indexed:
-                await run_in_slices(block.index(), limits.SESSION_BLOCK_SLICE_S)
+                rounds = limits.SESSION_BLOCK_SLICE_ROUNDS
+                await run_in_slices(block.index(), limits.SESSION_BLOCK_SLICE_S, rounds)
             for sequence in block.select(specs):
                 found.update((sequence - 1, sequence))
+        found.add(last)
         return [page[at - first] for at in sorted(found) if first <= at <= last]
 
     def drop_idle(self) -> None:
@@ -164,7 +168,8 @@ def block_start(cursor: Cursor) -> Cursor:
 
 
 def _memory(events: Sequence[StoredEvent]) -> int:
-    return sum(map(memory_bytes, events))
+    """Estimate the memory of events in a block: stored bytes, and postings."""
+    return sum(len(stored.payload) + 512 for stored in events)
 
 
 def _parts(page: Sequence[StoredEvent]) -> Iterator[tuple[_Key, Sequence[StoredEvent]]]:

@@ -30,10 +30,12 @@ async def run_forever(name: str, work: Callable[[], Awaitable[None]]) -> None:
 _working: WeakValueDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakValueDictionary()
 
 
-async def run_in_slices(steps: Iterator[None], slice_s: float | None = None) -> None:
+async def run_in_slices(
+    steps: Iterator[None], slice_s: float | None = None, rounds: int = 1
+) -> None:
     """Run all steps, one time slice of so many seconds (None: TIME_SLICE_S) after the other.
     Callers of one event loop take slices in their order, and everything else runs between two
-    slices.
+    slices, for so many rounds of the loop: what passes several rounds waits for few slices.
     """
     slice_s = limits.TIME_SLICE_S if slice_s is None else slice_s
     loop = asyncio.get_running_loop()
@@ -46,7 +48,8 @@ async def run_in_slices(steps: Iterator[None], slice_s: float | None = None) -> 
                     break
             else:
                 return
-            await asyncio.sleep(0)
+            for _ in range(rounds):
+                await asyncio.sleep(0)
 
 
 async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:

@@ -215,8 +215,11 @@ class Admission:
 
     async def enter(self, owner: QueueOwner, cost: int = 1) -> None:
         """Wait for slots, which the caller must `leave`. Raises as `hold`."""
-        if self._at_once(owner, cost):
-            return
+        if not self.at_once(owner, cost):
+            await self.wait(owner, cost)
+
+    async def wait(self, owner: QueueOwner, cost: int) -> None:
+        """Wait for slots, which are not to be had `at_once`. Raises as `hold`."""
         admitted = self._wait(owner, cost)
         try:
             await admitted
@@ -229,7 +232,7 @@ class Admission:
         """Take a slot, or return a future whose result is set with the slot; cancel it to withdraw.
         Raises as `hold`.
         """
-        return None if self._at_once(owner, 1) else self._wait(owner, 1)
+        return None if self.at_once(owner, 1) else self._wait(owner, 1)
 
     def leave(self, owner: QueueOwner, cost: int = 1) -> None:
         """Release slots, and admit the next ones that wait."""
@@ -255,7 +258,7 @@ class Admission:
             return self._slots.per_owner
         return self._slots.all
 
-    def _at_once(self, owner: QueueOwner, cost: int) -> bool:
+    def at_once(self, owner: QueueOwner, cost: int) -> bool:
         """Take slots if some are free and no one waits; return whether they were taken."""
         self._note_contention(owner)
         load = self._loads.get(owner)
@@ -367,7 +370,8 @@ class _Hold:
         self._cost = cost
 
     async def __aenter__(self) -> None:
-        await self._admission.enter(self._owner, self._cost)
+        if not self._admission.at_once(self._owner, self._cost):
+            await self._admission.wait(self._owner, self._cost)
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None or (isinstance(error, EventHubError) and error.status < 500):

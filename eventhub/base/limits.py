@@ -431,10 +431,11 @@ SESSION_CHECK_S = 1.0  # until a connection notices that another process has rep
 SESSION_SETTINGS_CHECK_S = 10.0  # between reads of all settings, without an event of `system`
 SESSION_CHECK_PAUSE_S = 0.05  # between two checks, of which each change of a session causes one
 SESSION_BLOCK_EVENTS = 256  # that sessions which are behind share; indexing them takes 2 to 5 ms,
-SESSION_BLOCK_SLICE_S = 0.0005  # ... so long at a time: an event passes the loop several times
+SESSION_BLOCK_SLICE_S = 0.0005  # ... so long at a time: an event passes the loop several times,
+SESSION_BLOCK_SLICE_ROUNDS = 4  # ... and waits for one or two slices
 REGISTRATIONS_READ_AT_ONCE_MAX = 64  # whose versions are read without a cursor in the database
 SPECS_NARROWING_MAX = 256  # conjunctions that are looked up in a block: more are matched instead
-SESSION_BLOCKS_BYTES_TOTAL_MAX = 16 * 1024 * 1024  # of all streams of a process
+SESSION_BLOCKS_BYTES_TOTAL_MAX = 64 * 1024 * 1024  # of all streams of a process
 SESSION_BLOCKS_IDLE_S = 10.0  # until an unused one is dropped
 SESSIONS_ATTACHED_TOGETHER_MAX = 200  # and detached; some 10 ms, half of it of the event loop
 # database connections of one process: one saves, one connects, the others acknowledge over HTTP

@@ -93,6 +93,10 @@ class StoredEvent:
             self._event = protobuf_codec.decode(self.payload)
         return self._event
 
+    def read(self) -> Event:
+        """Return the event without keeping it decoded."""
+        return self._event or protobuf_codec.decode(self.payload)
+
     @property
     def signature(self) -> str:
         """The signature of the event's tags (FOX-17), for readers that requested it: it decodes the

@@ -8,7 +8,7 @@ from eventhub.base import limits, metrics, traced_call
 from eventhub.base.errors import BodyTooLarge, EventHubError, MethodNotAllowed, UpgradeRequired
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.stored import Cursor
-from eventhub.http.call import Call, RouteServices, Subject, reply_position
+from eventhub.http.call import Call, Handler, RouteServices, Subject, reply_position
 from eventhub.http.messages import (
     Disconnected,
     Headers,
@@ -43,7 +43,7 @@ class Router:
 
     def __init__(self, inner: AsgiApp, routes: Sequence[Route], services: RouteServices) -> None:
         self._inner = inner
-        self._services = services
+        self.services = services
         self._routes = [(route.pattern(), route.query_names, route) for route in routes]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,7 +54,7 @@ class Router:
             if found := pattern.fullmatch(path):
                 if method == route.method:
                     request = (scope, incoming, found.groups(), Subject())
-                    call = Call(*self._services, *request, route.role, names)
+                    call = Call(*self.services, *request, route.role, names)
                     await self._answer(route, call, incoming, send)
                     return
                 allowed.append(route.method)
@@ -63,6 +63,10 @@ class Router:
             await self._refuse(error, scope, incoming, send)
             return
         await self._pass_on(scope, incoming, send)
+
+    def route_of(self, handler: Handler) -> Route:
+        """Return the route that a handler serves."""
+        return next(route for _, _, route in self._routes if route.handler is handler)
 
     async def _refuse(
         self, error: EventHubError, scope: Scope, incoming: Incoming, send: Send
@@ -76,7 +80,7 @@ class Router:
         """Return the position of `system`, if the caller is known and the path is of the API."""
         if not scope["path"].startswith(_API):
             return None
-        return await reply_position(self._services, scope["headers"], status, Subject())
+        return await reply_position(self.services, scope["headers"], status, Subject())
 
     async def _pass_on(self, scope: Scope, incoming: Incoming, send: Send) -> None:
         """Read the body within limits of size and time, then call Django, which would wait for it
@@ -109,15 +113,9 @@ class Router:
     async def _answer(self, route: Route, call: Call, incoming: Incoming, send: Send) -> None:
         traced_call.note_route(route.path)
         try:
-            answer = await _run(route, call)
+            answer = await self.answered(route, call, route.handler(call))
         except Disconnected:
             return
-        metrics.http_requests(route.path, answer.status).inc()
-        if answer.position is None and route.authenticates:
-            position = await reply_position(
-                self._services, call.scope["headers"], answer.status, call.subject
-            )
-            answer = answer._replace(position=position)
         if call.scope["method"] == "GET" and route.depends_on_caller:
             answer = answer._replace(headers=[*answer.headers, _VARY])
         if isinstance(answer, Response):
@@ -127,6 +125,21 @@ class Router:
             await send_stream(send, answer, incoming, incoming.peer)
         except Exception:
             log.exception("stream_failed", route=route.path)
+
+    async def answered(
+        self, route: Route, call: Call, work: Awaitable[Response | StreamingResponse]
+    ) -> Response | StreamingResponse:
+        """Return the answer of a route whose handler does the work: an error as its problem
+        document, counted, and with the position. Raises Disconnected.
+        """
+        answer = await _run(route, work)
+        metrics.http_requests(route.path, answer.status).inc()
+        if answer.position is None and route.authenticates:
+            position = await reply_position(
+                self.services, call.scope["headers"], answer.status, call.subject
+            )
+            answer = answer._replace(position=position)
+        return answer
 
 
 def _has_position(headers: Headers) -> bool:
@@ -152,9 +165,11 @@ async def _body_for_django(headers: Headers, incoming: Incoming) -> bytes:
         return b" " * (limits.LOGIN_BODY_BYTES_MAX + 1)
 
 
-async def _run(route: Route, call: Call) -> Response | StreamingResponse:
+async def _run(
+    route: Route, work: Awaitable[Response | StreamingResponse]
+) -> Response | StreamingResponse:
     try:
-        return await route.handler(call)
+        return await work
     except EventHubError as error:
         if error.status == 500:
             log.error("route_failed", route=route.path, code=error.code, detail=error.message)

@@ -1,6 +1,4 @@
-"""POST /v1/streams/{stream}/events: authorize, parse, append, and answer after the commit.
-Plain module.
-"""
+"""The checks of emitted events, their append, and the answer. Plain module."""
 
 import asyncio
 import hashlib
@@ -16,31 +14,22 @@ from eventhub.access.grants import HUB_STREAMS
 from eventhub.access.principal import Principal, is_shown
 from eventhub.access.quotas import RateLimited, ZoneStorageFull
 from eventhub.access.sessions import ActingSession
-from eventhub.base import limits, metrics
+from eventhub.base import metrics
 from eventhub.base.errors import (
     EventHubError,
-    FieldTooLong,
     Forbidden,
-    InvalidField,
     UnknownChannel,
 )
 from eventhub.event.envelope import Event
 from eventhub.event.identity import stored_incarnation
 from eventhub.event.inbound import EventIn, IdIn, event_mask, stored_bytes
 from eventhub.event.json_types import Int64, Uuid
-from eventhub.event.requests import EmitRequest, read_events
 from eventhub.eventlog.drafts import Appended, Draft, DraftProducer
-from eventhub.eventlog.errors import StreamDeleting
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import Cursor, StreamInfo
-from eventhub.http.call import Call
 from eventhub.http.messages import (
     Headers,
     Response,
-    read_body,
-    read_head,
-    require_uncompressed,
-    utf8_path,
 )
 from eventhub.types.cost import Budget
 from eventhub.types.originals import (
@@ -149,10 +138,7 @@ async def emit(
     `require_emit` before.
     """
     principal = sender.principal
-    if info.durability != "transient":
-        principal.require_storage()
-    if principal.rates is not None:
-        await services.authorizer.rates.spend(principal, len(events))
+    await require_allowed(services, principal, info, len(events))
     if principal.session is not None:
         _require_supplied(principal.session, events)
     types = await services.types.zone(principal.zone_id)
@@ -183,6 +169,23 @@ async def emit(
         found = await services.log.originals(principal.zone_id, copies)
         require_kept(possible, found, partial(_may_see, principal))
         require_repeats_kept(possible, events, drafts)
+    return await appended(services, principal, info, drafts)
+
+
+async def require_allowed(
+    services: EmitServices, principal: Principal, info: StreamInfo, count: int
+) -> None:
+    """Spend the caller's quotas on so many events. Raises RateLimited, ZoneStorageFull."""
+    if info.durability != "transient":
+        principal.require_storage()
+    if principal.rates is not None:
+        await services.authorizer.rates.spend(principal, count)
+
+
+async def appended(
+    services: EmitServices, principal: Principal, info: StreamInfo, drafts: list[Draft]
+) -> Emitted:
+    """Append checked drafts; return their positions. Raises what Log.append raises."""
     return _emitted(info.name, await services.log.append(drafts, info, principal.queue_owner))
 
 
@@ -264,36 +267,6 @@ def _emitted(stream: str, appended: list[Appended]) -> Emitted:
     return Emitted(stream, ranges, duplicates, known)
 
 
-async def emit_route(call: Call) -> Response:
-    """Serve the route. Credentials are checked before the body is read, so that a caller without
-    any cannot make the hub read. Admission in fair order then bounds the wait for other clients'
-    requests to a few.
-    """
-    stream = utf8_path(call.parameters[0])
-    headers = call.scope["headers"]
-    head = read_head(headers, compressed=True)  # refused below, with the position of the stream
-    principal = await call.authenticate(head.credential)
-    require_emit(principal, stream)
-    info = await call.find_stream(principal, stream)
-    if principal.rates is not None or principal.storage_quota is not None:
-        await require_quotas(call.authorizer, principal, info)
-    if info.deletes_at_us is not None:
-        raise StreamDeleting.of(stream, info.deletes_at_us)
-    key, ce_headers = _own_headers(headers)
-    body = await read_body(call.incoming, head.content_length)
-    # the data of a CloudEvent keep their media type with its parameters
-    media_type = dict(headers).get(b"content-type", b"").decode("latin-1") if ce_headers else ""
-    request = EmitRequest(body, head.content_type, ce_headers, media_type)
-    services = EmitServices(call.log, call.authorizer, call.types)
-    async with call.emits.hold(principal.queue_owner, 1 + len(body) // limits.EMIT_BYTES_PER_SLOT):
-        events = read_events(request, stream, principal.client)
-        emitted = await emit(services, Sender(principal, key), info, events)
-    response = emitted.response()
-    if principal.rates is not None:
-        response.headers.extend(call.authorizer.rates.headers(principal))
-    return response
-
-
 async def require_quotas(authorizer: Authorizer, principal: Principal, info: StreamInfo) -> None:
     """Raise RateLimited or ZoneStorageFull if a quota is known to be used up; after a pause, in
     which nothing is read.
@@ -305,38 +278,3 @@ async def require_quotas(authorizer: Authorizer, principal: Principal, info: Str
     except (RateLimited, ZoneStorageFull):
         await asyncio.sleep(authorizer.rates.refusal_pause_s(principal))
         raise
-
-
-_USUAL = frozenset(  # headers that `_own_headers` does not look at
-    (b"host", b"authorization", b"content-type", b"content-length", b"accept", b"user-agent")
-)
-
-
-def _own_headers(headers: Headers) -> tuple[str, dict[str, str]]:
-    """Return the request's Idempotency-Key ("": none) and the headers of a binary CloudEvent, by
-    name without `ce-`. Raises UnsupportedMediaType for a compressed body.
-    """
-    key = ""
-    ce_headers: dict[str, str] = {}
-    for name, value in headers:
-        if name in _USUAL:
-            continue
-        if name == b"idempotency-key":
-            key = _key(value.decode("latin-1"))
-        elif name in (b"if-match", b"if-none-match"):
-            message = "Events are appended without a condition; PUT the state of a key under one."
-            raise InvalidField(message, field=name.decode().title())
-        elif name == b"content-encoding":
-            require_uncompressed(value)
-        elif name.startswith(b"ce-"):
-            ce_headers[name[3:].decode("latin-1")] = value.decode("latin-1")
-    return key, ce_headers
-
-
-def _key(text: str) -> str:
-    text = text.strip().strip('"')
-    if not text or not text.isascii() or not text.isprintable():
-        raise InvalidField("The key must be printable ASCII.", field="Idempotency-Key")
-    if len(text) > limits.NAME_CHARS_MAX:
-        raise FieldTooLong(field="Idempotency-Key", chars_max=limits.NAME_CHARS_MAX)
-    return text

@@ -278,7 +278,7 @@ def position_headers(position: Cursor | None) -> Headers:
     if position is None:
         return []
     return [
-        (b"eventhub-sequence", str(position.sequence).encode()),
+        (b"eventhub-sequence", b"%d" % position.sequence),
         (b"eventhub-segment", position.segment.encode()),
     ]
 
@@ -300,17 +300,22 @@ def problem_response(error: EventHubError) -> Response:
     return Response(error.status, body, headers, b"application/problem+json")
 
 
+def response_headers(response: Response) -> Headers:
+    """Return all headers of a response."""
+    return [
+        (b"content-type", response.content_type),
+        (b"content-length", b"%d" % len(response.body)),
+        *response.headers,
+        *position_headers(response.position),
+    ]
+
+
 async def send_response(send: Send, response: Response, incoming: Incoming) -> None:
     """Send the response. After an error, discard what the client is still sending first: closing
     the connection at once would reset it, and the response would be lost. A body that has arrived
     is left unread.
     """
-    headers = [
-        (b"content-type", response.content_type),
-        (b"content-length", str(len(response.body)).encode()),
-        *response.headers,
-        *position_headers(response.position),
-    ]
+    headers = response_headers(response)
     received = incoming.complete or incoming.peer.whole
     lingers = response.status >= 400 and not received
     await send({"type": "http.response.start", "status": response.status, "headers": headers})

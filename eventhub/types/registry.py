@@ -137,6 +137,11 @@ class TypeRegistry:
             found = await self._load(zone_id)
         return found
 
+    def has_none(self, zone_id: int) -> bool:
+        """Return True if it is known that the zone declares no types."""
+        found = self._zones.get(zone_id)
+        return found is not None and not found and self.fresh()
+
     async def zone_of_events(
         self, zone_id: int, events: Sequence[Event], *, through: int | None = None
     ) -> ZoneTypes:

@@ -24,7 +24,7 @@ from uvicorn.protocols.http.httptools_impl import (
 from eventhub.base import limits
 from eventhub.base.errors import BadRequest, EventHubError, HeadersTooLarge, RequestTimeout
 from eventhub.base.event_loop import wait_until_set
-from eventhub.http.messages import Peer
+from eventhub.http.messages import Headers, Peer
 
 
 class HubServer(uvicorn.Server):
@@ -97,12 +97,7 @@ class HubCycle(RequestResponseCycle):
         self.expected_content_length, self.chunked_encoding = length, False
         if not self.keep_alive:
             headers.append((b"connection", b"close"))
-        lines = [b"%b: %b\r\n" % header for header in headers]
-        head = b"".join((STATUS_LINE[message["status"]], *lines, b"\r\n"))
-        breaks = len(lines) + 2
-        if head.count(b"\n") != breaks or head.count(b"\r") != breaks:
-            raise RuntimeError("a header contains a line break")
-        return head
+        return head_of(message["status"], headers)
 
     def _send_whole(self, head: bytes, message: Any) -> bool:
         """Send the head, with the body if it is complete; return whether it is."""
@@ -124,6 +119,18 @@ class HubCycle(RequestResponseCycle):
             self.transport.close()
         self.on_response()
         return True
+
+
+def head_of(status: int, headers: Headers) -> bytes:
+    """Return the status line and headers of a response. Raises RuntimeError for a line break in a
+    header.
+    """
+    lines = [b"%b: %b\r\n" % header for header in headers]
+    head = b"".join((STATUS_LINE[status], *lines, b"\r\n"))
+    breaks = len(lines) + 2
+    if head.count(b"\n") != breaks or head.count(b"\r") != breaks:
+        raise RuntimeError("a header contains a line break")
+    return head
 
 
 _SPECIAL = (b"connection", b"transfer-encoding", b"content-length")  # those of uvicorn

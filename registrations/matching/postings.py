@@ -31,11 +31,13 @@ def _keys(spec: Spec) -> SpecKeys:
 
 
 class Postings:
-    """The positions of some events, by key."""
+    """The positions of some events, by the hash of a key: where two have the same, more events are
+    candidates.
+    """
 
     def __init__(self) -> None:
         self.count = 0  # of the events
-        self._found: dict[PostingKey, list[int]] = {}
+        self._found: dict[int, int | list[int]] = {}  # many keys have a single event
 
     def add(self, event: Event) -> None:
         """Add an event, at the position after the others."""
@@ -53,14 +55,21 @@ class Postings:
         for keys in specs:
             least: list[int] | None = None
             for key in keys:
-                listed = self._found.get(key)
+                listed = self._found.get(hash(key))
                 if listed is None:
                     break
-                if least is None or len(listed) < len(least):
+                if isinstance(listed, int):
+                    least = [listed]
+                elif least is None or len(listed) < len(least):
                     least = listed
             else:
                 found.update(least or ())
         return sorted(found)
 
     def _add(self, key: PostingKey, at: int) -> None:
-        self._found.setdefault(key, []).append(at)
+        hashed = hash(key)
+        known = self._found.setdefault(hashed, at)
+        if isinstance(known, list):
+            known.append(at)
+        elif known != at:
+            self._found[hashed] = [known, at]

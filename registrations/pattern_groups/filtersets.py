@@ -3,7 +3,7 @@
 from eventhub.api.filters import NameFilter, WordFilter
 from registrations.filtersets import OwnedFilterSet
 from registrations.pattern_groups.definition import LANGUAGES
-from registrations.pattern_groups.models import PatternStatus
+from registrations.pattern_groups.selectors import STATES
 
 
 class PatternGroupFilters(OwnedFilterSet):
@@ -14,6 +14,4 @@ class PatternFilters(OwnedFilterSet):
     group = NameFilter(field_name="group__name", help_text="Only those of groups with this name.")
     name = NameFilter(help_text="Only those with this name.")
     language = WordFilter(LANGUAGES, help_text="Only those in this language.")
-    status = WordFilter(
-        [*map(str, PatternStatus.State)], field_name="state", help_text="Only those in this state."
-    )
+    status = WordFilter([*STATES], field_name="state", help_text="Only those in this state.")

@@ -31,10 +31,14 @@ from registrations.pattern_groups.models import (
 from registrations.scope import scope
 
 _HAS_STATE = Q(status__version_id=F("current__id"))
+STOPPED = "stopped"
+STATES = (*PatternStatus.State.values, STOPPED)
+_RUNNING = PatternStatus.State.RUNNING
 _STATE = Case(
     When(current__suspended=True, then=Value(PatternStatus.State.SUSPENDED)),
-    When(_HAS_STATE, then=F("status__state")),
-    default=Value(PatternStatus.State.RUNNING),
+    When(_HAS_STATE & ~Q(status__state=_RUNNING), then=F("status__state")),
+    When(group__lease__fault__isnull=False, then=Value(STOPPED)),
+    default=Value(_RUNNING),
     output_field=TextField(),
 )
 
@@ -78,7 +82,10 @@ def patterns_of(*, actor: Actor) -> QuerySet[StoredPattern]:
         is_suspended=F("current__suspended"),
         from_barrier=F("current__from_barrier"),
         state=_STATE,
-        fault=Case(When(_HAS_STATE, then=F("status__fault"))),
+        fault=Case(
+            When(_HAS_STATE & ~Q(status__state=_RUNNING), then=F("status__fault")),
+            When(current__suspended=False, then=F("group__lease__fault")),
+        ),
         matches=Coalesce(F("status__matches"), 0),
         dropped=Coalesce(F("status__dropped"), Value({}, JSONField())),
     )

@@ -8,7 +8,8 @@ from eventhub.api.serializers import AnswerSerializer, ChangedSerializer, Serial
 from eventhub.base import limits
 from registrations.pattern_groups.checked import WARNINGS
 from registrations.pattern_groups.definition import LANGUAGES
-from registrations.pattern_groups.models import PatternGroup, PatternStatus, StoredPattern
+from registrations.pattern_groups.models import PatternGroup, StoredPattern
+from registrations.pattern_groups.selectors import STATES
 
 _ONCE = "It ends with its first match. A pattern in READY may also say so in its text."
 _RECENT = (
@@ -100,13 +101,14 @@ class PatternSerializer(ChangedSerializer, AnswerSerializer):
     suspended = serializers.BooleanField(source="is_suspended", help_text=_SUSPENDED)
     status = OneOfField(
         source="state",
-        choices=PatternStatus.State.values,
+        choices=STATES,
         help_text="`ended`: it was to match once, and has; `suspended`: by a request, or by the hub"
-        " (`fault`).",
+        " (`fault`); `stopped`: its group has stopped (`fault`).",
     )
     fault = ObjectField(
         allow_null=True,
-        help_text="Why the hub suspended an agent: `code`, `message`, and the event's `position`.",
+        help_text="Why the hub suspended an agent: `code`, `message`, and the event's `position`;"
+        " or why the group has stopped.",
     )
     matches = serializers.IntegerField(help_text="Number of matches, of all versions.")
     dropped = ObjectField(
@@ -232,7 +234,7 @@ class PatternPartitionSerializer(Serializer):
 class PatternWaitingSerializer(Serializer):
     pattern = serializers.IntegerField()
     version = serializers.IntegerField()
-    status = OneOfField(choices=PatternStatus.State.values)
+    status = OneOfField(choices=STATES)
     consumed = serializers.IntegerField(
         help_text="Number of events that the group had consumed at its last checkpoint."
     )

@@ -25,8 +25,13 @@ class Operation(NamedTuple):
     @property
     def pattern(self) -> re.Pattern[str]:
         """The pattern of the request lines of its calls."""
-        path = re.sub(r"\\{(\w+)\\}", _value, re.escape(self.route))
-        return re.compile(rf"{self.method} {path}(\?.*)?")
+        return _pattern(self)
+
+
+@cache  # there are more of them than `re` keeps
+def _pattern(operation: Operation) -> re.Pattern[str]:
+    path = re.sub(r"\\{(\w+)\\}", _value, re.escape(operation.route))
+    return re.compile(rf"{operation.method} {path}(\?.*)?")
 
 
 def _value(name: re.Match[str]) -> str:

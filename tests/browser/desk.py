@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Locator, Page, V
 
 from tests.live import LiveHub, LiveZone
 
-WAIT_MS = 15_000  # the machine may be busy; what is there is found at once
+WAIT_MS = 60_000  # the machine may be busy; what is there is found at once
 SIZE: ViewportSize = {"width": 1280, "height": 720}
 TURN = "path => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')) }"
 _REFUSALS = re.compile(r"Failed to load resource|WebSocket connection")  # the tests provoke them
@@ -91,6 +91,12 @@ class Desk:
 
     def heading(self, text: str) -> Locator:
         return self.page.get_by_role("heading", name=text, level=1, exact=True)
+
+    def drawer(self, noun: str) -> Locator:
+        """Return the drawer of one object: that of `Session 5`, not those of `New session` and of
+        `Session group 5`, which may still be closing.
+        """
+        return self.page.get_by_role("dialog", name=re.compile(rf"^{noun} \S+$"))
 
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)

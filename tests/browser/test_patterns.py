@@ -6,7 +6,6 @@ from playwright.sync_api import expect
 
 from tests.browser.desk import Desk
 
-REFRESHED_MS = 20_000
 TEXT = "{a: A}; {b: B} per $user within 1h"
 
 
@@ -22,7 +21,7 @@ def test_a_pattern_is_checked_tried_and_created_in_the_console(desk: Desk) -> No
     page.get_by_role("option", name="orders").click()
     page.keyboard.press("Escape")
     form.get_by_role("button", name="Create", exact=True).click()
-    shown = page.get_by_role("dialog", name="Pattern group")
+    shown = desk.drawer("Pattern group")
     expect(shown.get_by_text("orders")).to_be_visible()
     page.keyboard.press("Escape")
 
@@ -43,7 +42,7 @@ def test_a_pattern_is_checked_tried_and_created_in_the_console(desk: Desk) -> No
     expect(steps.filter(has_text="1. d::A").first).to_contain_text("waiting")
     form.get_by_role("button", name="Create", exact=True).click()
 
-    shown = page.get_by_role("dialog", name="Pattern")
+    shown = desk.drawer("Pattern")
     expect(shown.get_by_text("running")).to_be_visible()
     shown.get_by_role("button", name="Suspend").click()
     expect(shown.get_by_role("button", name="Resume")).to_be_visible()
@@ -54,7 +53,7 @@ def test_a_pattern_is_checked_tried_and_created_in_the_console(desk: Desk) -> No
     shown.get_by_label("Pattern", exact=True).fill("{a: A}")
     path = f"/v1/patterns/{pattern['id']}"
     desk.hub.call("PATCH", path, {"suspended": False}, key=desk.zone.admin)
-    expect(shown.get_by_text("running")).to_be_visible(timeout=REFRESHED_MS)
+    expect(shown.get_by_text("running")).to_be_visible()
     expect(shown.get_by_role("button", name="Suspend")).to_be_visible()
     expect(shown.get_by_label("Pattern", exact=True)).to_have_value("{a: A}")
     shown.get_by_role("button", name="Change").click()

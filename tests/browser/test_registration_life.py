@@ -39,8 +39,8 @@ def test_a_registration_is_suspended_in_the_list_and_resumed_in_its_detail(desk:
 def test_a_change_that_comes_second_suspends_nothing(desk: Desk) -> None:
     desk.zone.create_stream("orders")
     [made] = desk.zone.register(JOE)
-    page = desk.open(f"registrations?registration={made['id']}", "Registrations")
-    detail = page.get_by_role("dialog", name="Registration")
+    desk.open(f"registrations?registration={made['id']}", "Registrations")
+    detail = desk.drawer("Registration")
     detail.get_by_role("button", name="Suspend").wait_for()
     path = f"/v1/registrations/{made['id']}"
     assert desk.hub.call("PATCH", path, {"type": "x"}, key=desk.zone.admin).status in (200, 400)
@@ -66,7 +66,7 @@ def test_a_group_is_made_suspended_and_deleted_when_it_is_empty(desk: Desk) -> N
     expect(form.get_by_label("Name")).to_have_attribute("aria-invalid", "true")
     form.get_by_label("Name").fill("night")
     form.get_by_role("button", name="Create").click()
-    group = page.get_by_role("dialog", name="Group ")
+    group = desk.drawer("Group")
     expect(group.get_by_text("No registrations in the group")).to_be_visible()
 
     desk.zone.register({**JOE, "group": "night"})
@@ -81,7 +81,7 @@ def test_a_group_is_made_suspended_and_deleted_when_it_is_empty(desk: Desk) -> N
     members = group.get_by_role("table", name="Registrations of the group")
     members.get_by_role("link").click()
     expect(desk.heading("Registrations")).to_be_visible()
-    detail = page.get_by_role("dialog", name="Registration ")
+    detail = desk.drawer("Registration")
     expect(detail.get_by_text("group suspended")).to_be_visible()
     detail.get_by_role("button", name="Edit").click()
     detail.get_by_role("combobox", name="Group").click()
@@ -128,7 +128,7 @@ def test_a_registration_joins_a_group_and_reports_some_fields(desk: Desk) -> Non
     [made] = desk.hub.operate("GET", f"/v1/registrations?zone={desk.zone.name}").json["items"]
     assert (made["group"], made["report"]) == ("night", {"city": "address.city", "n": {"const": 7}})
     row.get_by_role("button").first.click()
-    detail = page.get_by_role("dialog", name="Registration ")
+    detail = desk.drawer("Registration")
     detail.get_by_role("button", name="Edit").click()
     expect(detail.get_by_label("Name of field 2")).to_have_value("n")
     detail.get_by_text("The whole event", exact=True).click()

@@ -65,7 +65,7 @@ def test_a_session_is_created_in_the_console(desk: Desk) -> None:
     expect(form.get_by_label("Name")).to_have_attribute("aria-invalid", "true")
     form.get_by_label("Name").fill("reader")
     form.get_by_role("button", name="Create").click()
-    detail = page.get_by_role("dialog", name="Session ")
+    detail = desk.drawer("Session")
     expect(detail.get_by_text("reliable, timestamp, window 7")).to_be_visible()
     expect(detail.get_by_text("No streams")).to_be_visible()
     [made] = show(desk, "/v1/sessions")["items"]
@@ -100,7 +100,7 @@ def test_a_supplier_declares_types(desk: Desk) -> None:
     expect(form.get_by_text("A star stands at the end")).to_be_visible()
     form.get_by_label("Supplies").fill("Net::MyAlarm\nMail::Msg.*")
     form.get_by_role("button", name="Create").click()
-    detail = page.get_by_role("dialog", name="Session ")
+    detail = desk.drawer("Session")
     expect(detail.get_by_text("Net::MyAlarm, Mail::Msg.*")).to_be_visible()
     expect(detail.get_by_role("button", name="Disconnect")).to_have_count(0)
 
@@ -109,7 +109,7 @@ def test_lag_and_positions_follow_a_connection(desk: Desk) -> None:
     desk.zone.create_stream("orders")
     consumer(desk.zone, "reader", window=3)
     desk.zone.emit("orders", [EVENT] * 5)
-    page = desk.open("sessions", "Sessions")
+    desk.open("sessions", "Sessions")
     row = row_of(desk, "reader")
     expect(row).to_contain_text("not connected")
     expect(row).to_contain_text("reliable, fifo, window 3")
@@ -121,7 +121,7 @@ def test_lag_and_positions_follow_a_connection(desk: Desk) -> None:
         expect(row).not_to_contain_text("not connected")
         expect(row.get_by_role("cell").nth(2)).to_have_text("3")
         row.get_by_role("button", name="Session reader").click()
-        detail = page.get_by_role("dialog", name="Session ")
+        detail = desk.drawer("Session")
         expect(detail).to_contain_text(f"process {node(desk)} {desk.hub.web[0].pid}")
         position = detail.get_by_role("table", name="Streams of the session").get_by_role("row")
         expect(position.nth(1)).to_contain_text("orders")
@@ -143,8 +143,8 @@ def node(desk: Desk) -> str:
 def test_a_session_is_suspended_and_disconnected(desk: Desk) -> None:
     desk.zone.create_stream("orders")
     made = consumer(desk.zone, "reader")
-    page = desk.open(f"sessions?session={made['id']}", "Sessions")
-    detail = page.get_by_role("dialog", name="Session ")
+    desk.open(f"sessions?session={made['id']}", "Sessions")
+    detail = desk.drawer("Session")
     detail.get_by_role("button", name="Suspend").click()
     expect(detail.get_by_role("button", name="Resume")).to_be_visible()
     expect(detail.get_by_role("table", name="Registrations of the session")).to_contain_text(
@@ -165,8 +165,8 @@ def test_a_session_is_suspended_and_disconnected(desk: Desk) -> None:
 
 def test_a_change_that_comes_second_suspends_no_session(desk: Desk) -> None:
     made = create_session(desk.zone, "reader")
-    page = desk.open(f"sessions?session={made['id']}", "Sessions")
-    detail = page.get_by_role("dialog", name="Session ")
+    desk.open(f"sessions?session={made['id']}", "Sessions")
+    detail = desk.drawer("Session")
     detail.get_by_label("Window").fill("9")
     change(desk.zone, made, window=8)
     expect(detail.get_by_text("window 8")).to_be_visible()  # read again after 5 s
@@ -187,7 +187,7 @@ def test_a_group_shows_its_members_and_registrations(desk: Desk) -> None:
     groups = page.get_by_role("table", name="Session groups")
     expect(groups.get_by_role("row").nth(1)).to_contain_text("best effort, fifo")
     groups.get_by_role("button", name="Session group team").click()
-    detail = page.get_by_role("dialog", name="Session group ")
+    detail = desk.drawer("Session group")
     members = detail.get_by_role("table", name="Members of the session group")
     expect(members.get_by_role("row")).to_have_count(3)
     detail.get_by_role("button", name="Suspend").click()
@@ -199,7 +199,7 @@ def test_a_group_shows_its_members_and_registrations(desk: Desk) -> None:
     expect(question.get_by_role("alert")).to_contain_text("session_group_in_use")
     question.get_by_role("button", name="Cancel").click()
     members.get_by_role("button", name="Member second").click()
-    session = page.get_by_role("dialog", name="Session ")
+    session = desk.drawer("Session")
     expect(session.get_by_text("Best-effort delivery has no positions")).to_be_visible()
     assert show(desk, f"/v1/session-groups/{group['id']}")["suspended"] is True
 
@@ -220,7 +220,7 @@ def test_a_group_that_shares_shows_its_position_and_its_events_in_flight(desk: D
     expect(form.get_by_label("Key")).to_have_attribute("aria-invalid", "true")
     form.get_by_label("Key").fill("customer")
     form.get_by_role("button", name="Create").click()
-    detail = page.get_by_role("dialog", name="Session group ")
+    detail = desk.drawer("Session group")
     expect(detail.get_by_text(f"{RELIABLE}, at most 5 attempts")).to_be_visible()
     expect(detail.get_by_text("one member by customer")).to_be_visible()
     expect(detail.get_by_text("No events in flight")).to_be_visible()
@@ -290,7 +290,7 @@ def test_a_registration_belongs_to_a_session_or_a_session_group(desk: Desk) -> N
     page.get_by_role("option", name="team").click()
     expect(page.get_by_role("table").get_by_role("row")).to_have_count(2)
     page.get_by_role("button", name=f"Registration {found[1]['id']}", exact=True).click()
-    expect(page.get_by_role("dialog", name="Registration ")).to_contain_text("Session groupteam")
+    expect(desk.drawer("Registration")).to_contain_text("Session groupteam")
 
 
 def test_a_group_of_registrations_belongs_to_a_session(desk: Desk) -> None:
@@ -303,7 +303,7 @@ def test_a_group_of_registrations_belongs_to_a_session(desk: Desk) -> None:
     page.get_by_role("option", name="reader").click()
     form.get_by_label("Name").fill("night")
     form.get_by_role("button", name="Create").click()
-    expect(page.get_by_role("dialog", name="Group ")).to_contain_text("Sessionreader")
+    expect(desk.drawer("Group")).to_contain_text("Sessionreader")
 
 
 def test_a_viewer_is_offered_no_changes_of_sessions_and_timers(desk: Desk) -> None:
@@ -313,12 +313,12 @@ def test_a_viewer_is_offered_no_changes_of_sessions_and_timers(desk: Desk) -> No
     tick = desk.hub.call("POST", "/v1/timers", timer, key=desk.zone.admin).json
     sign_in(desk, logged_in(desk.hub, "viewer"))
     visit(desk, f"sessions?session={made['id']}", "Sessions")
-    detail = desk.page.get_by_role("dialog", name="Session ")
+    detail = desk.drawer("Session")
     expect(detail.get_by_label("Window")).to_be_disabled()
     for name in ("Suspend", "Disconnect", "Delete", "Save", "New session", "New session group"):
         expect(desk.button(name)).to_have_count(0)
     visit(desk, f"timers?timer={tick['id']}", "Timers")
-    expect(desk.page.get_by_role("dialog", name="Timer ")).to_contain_text("tick")
+    expect(desk.drawer("Timer")).to_contain_text("tick")
     for name in ("Suspend", "Delete", "New timer"):
         expect(desk.button(name)).to_have_count(0)
 

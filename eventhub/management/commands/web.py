@@ -12,7 +12,8 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from eventhub.base import limits
 from eventhub.preflight import settings_or_exit
-from eventhub.web.server import HubHttpProtocol, HubServer
+from eventhub.web.quick_protocol import QuickHttpProtocol
+from eventhub.web.server import HubServer
 from eventhub.web.websocket import HubWebSocketProtocol
 
 
@@ -36,7 +37,7 @@ class Command(BaseCommand):
             port=options["port"],
             fd=options["fd"],
             loop="uvloop",
-            http=HubHttpProtocol,
+            http=QuickHttpProtocol,
             ws=HubWebSocketProtocol,
             ws_max_size=limits.MESSAGE_BYTES_MAX,
             lifespan="on",

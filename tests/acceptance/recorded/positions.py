@@ -35,7 +35,7 @@ class Position(NamedTuple):
     segment: str | None
 
 
-# The last events of the streams of a zone, and of `system`, as all cursors that name them.
+# The last events of `system` and of a stream, as all cursors that name them.
 Heads = dict[str, list[Position]]
 
 

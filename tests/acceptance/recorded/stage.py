@@ -13,7 +13,7 @@ import psycopg
 from tests.acceptance.documented import undocumented
 from tests.acceptance.recorded.call import Call
 from tests.acceptance.recorded.placeholders import Placeholders
-from tests.acceptance.recorded.positions import Heads, Position, fault_of
+from tests.acceptance.recorded.positions import Heads, Position, fault_of, stream_of
 from tests.live import Answer, LiveHub
 
 _MARK = re.compile(r"<[a-z0-9_]+>")
@@ -28,13 +28,14 @@ _USUAL_HEADERS = {  # of every answer; recorded where they are others, or missin
     "x-frame-options": "DENY",
 }
 _SENT_CHARS_MAX = 100
-# The last event is in its own segment, and at the end before the first of a new one.
+# Of `system` and one stream. The last event is in its own segment, and at the end before the first
+# of a new one.
 _HEADS = (
     "SELECT s.name, h.sequence::text, g.uuid::text FROM streams s"
     " LEFT JOIN heads h ON h.stream_id = s.id LEFT JOIN zones z ON z.id = s.zone_id"
     " LEFT JOIN segments g ON g.stream_id = s.id"
     " AND h.sequence BETWEEN g.first - 1 AND COALESCE(g.last, h.sequence)"
-    " WHERE z.name = %s OR s.id = 1"
+    " WHERE z.name = %s AND s.name = %s OR s.id = 1"
 )
 
 
@@ -114,15 +115,18 @@ class Stage:
         zone = self._zones.get(call.who, str(self.marks["<zone>"]))
         if "zone=" in asked.line:
             zone = asked.line.rpartition("zone=")[2].partition("&")[0]
-        before = self._heads(zone) if "/bulk" in call.line else None  # it answers while it changes
+        about = stream_of(asked.line, asked.body)
+        in_between = "/bulk" in call.line  # it answers while it changes
+        before = self._heads(zone, about) if in_between else None
         answer = self._send(call)
-        if fault := fault_of(asked, answer, before or self._heads(zone)):
+        if fault := fault_of(asked, answer, before or self._heads(zone, about)):
             self.misplaced.append(fault)
         return answer
 
-    def _heads(self, zone: str) -> Heads:
+    def _heads(self, zone: str, about: str) -> Heads:
+        """Return the last events of `system`, and of the stream of a name."""
         found: Heads = {}
-        for name, *position in self._log.execute(_HEADS, (zone,)).fetchall():
+        for name, *position in self._log.execute(_HEADS, (zone, about)).fetchall():
             found.setdefault(name, []).append(Position(*position))
         for name in (name for name, [head, *_] in found.items() if head.segment is None):
             shown = self.hub.call("GET", f"/v1/streams/{name}", key=self.keys["admin"]).json

@@ -2,6 +2,7 @@
 The running of patterns is tested in tests/acceptance/delivery.
 """
 
+import json
 from typing import Any
 
 import pytest
@@ -178,6 +179,34 @@ def test_a_pattern_that_the_hub_suspended_begins_again_when_it_is_resumed(
     resumed = hub.call("PATCH", path, {"suspended": False}, key=made.admin).json
     assert (resumed["status"], resumed["fault"], resumed["version"]) == ("running", None, 2)
     assert resumed["matches"] == 7
+
+
+def test_the_patterns_of_a_stopped_group_say_so(hub: LiveHub, made: LiveZone) -> None:
+    """They were `running`."""
+    names = ("runs", "ended", "suspended")
+    [runs, ended, suspended] = create(made, [fields(name) for name in names]).json["items"]
+    hub.sql(
+        "INSERT INTO pattern_statuses (pattern_id, group_id, version_id, state)"
+        " SELECT pattern_id, group_id, id, 'ended' FROM pattern_versions WHERE pattern_id = %s",
+        ended["id"],
+    )
+    path = f"/v1/patterns/{suspended['id']}"
+    hub.call("PATCH", path, {"suspended": True}, key=made.admin)
+    fault = '{"code": "state_unreadable", "message": "damaged"}'
+    hub.sql(
+        "UPDATE pattern_leases SET fault = %s WHERE group_id ="
+        " (SELECT group_id FROM patterns WHERE id = %s)",
+        fault,
+        runs["id"],
+    )
+    listed = hub.call("GET", "/v1/patterns", key=made.admin).json["items"]
+    assert [one["status"] for one in listed] == ["stopped", "ended", "suspended"]
+    assert [one["fault"] for one in listed] == [json.loads(fault), None, None]
+    found = hub.call("GET", "/v1/patterns?status=stopped", key=made.admin).json["items"]
+    assert [one["id"] for one in found] == [runs["id"]]
+    path = f"/v1/patterns/{runs['id']}/waiting"
+    waiting = hub.call("GET", path, key=made.admin).json
+    assert (waiting["status"], waiting["partitions"]) == ("stopped", [])
 
 
 def test_a_deleted_group_takes_its_patterns_and_what_was_stored_of_them(

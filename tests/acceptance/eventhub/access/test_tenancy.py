@@ -54,6 +54,12 @@ def tenants(hub: LiveHub) -> Iterator[Tenants]:
     hub.sql("DELETE FROM job_runs")
 
 
+@pytest.fixture(scope="module")
+def before(tenants: Tenants) -> dict[str, bytes]:
+    """Return what is shown before any of the requests that are refused."""
+    return shown(tenants)
+
+
 def refused(row: Row, tenants: Tenants, who: str, *, zone: str = "") -> str:
     """Return the leak in the response to a caller without access; "" if there is none."""
     answer = tenants.send(row, who, zone=zone)
@@ -100,8 +106,9 @@ def test_the_events_of_a_session_are_refused_to_others(tenants: Tenants) -> None
         assert (answer.status, answer.json["code"]) == (404, "unknown_session")
 
 
-def test_another_zone_learns_nothing_and_changes_nothing(tenants: Tenants) -> None:
-    before = shown(tenants)
+def test_another_zone_learns_nothing_and_changes_nothing(
+    tenants: Tenants, before: dict[str, bytes]
+) -> None:
     wrong = []
     for zone in (tenants.zone.name, ""):
         wrong += [refused(row, tenants, "stranger", zone=zone) for row in (*READS, *WRITES)]
@@ -109,8 +116,9 @@ def test_another_zone_learns_nothing_and_changes_nothing(tenants: Tenants) -> No
     assert shown(tenants) == before
 
 
-def test_another_client_of_the_zone_learns_only_what_belongs_to_the_zone(tenants: Tenants) -> None:
-    before = shown(tenants)
+def test_another_client_of_the_zone_learns_only_what_belongs_to_the_zone(
+    tenants: Tenants, before: dict[str, bytes]
+) -> None:
     wrong = []
     for row in (*READS, *WRITES):
         if "peer" not in row.may:
@@ -122,8 +130,7 @@ def test_another_client_of_the_zone_learns_only_what_belongs_to_the_zone(tenants
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_no_action_implies_another(tenants: Tenants, action: str) -> None:
-    before = shown(tenants)
+def test_no_action_implies_another(tenants: Tenants, before: dict[str, bytes], action: str) -> None:
     wrong = []
     for row in (*READS, *WRITES):
         if action not in row.may:

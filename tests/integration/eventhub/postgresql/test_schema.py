@@ -20,6 +20,7 @@ from eventhub.postgresql.schema import MigrationName, OtherSchema
 from eventhub.postgresql.schema import SchemaState as State
 from tests.databases import migrate, migrated_database, new_database
 from tests.forked import manage_given as manage
+from tests.forked import run
 from tests.integration.up_process import Hub
 
 OTHER = "were created by another version of the hub (delivery.0001_initial"
@@ -285,11 +286,4 @@ def test_worker_with_an_option_that_would_break_it_is_refused(words: str, said: 
 
 
 def celery(*words: str, **given: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *CELERY, *words],
-        env={**os.environ, "REDIS_URL": "", **given},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return run([sys.executable, *CELERY, *words], {**os.environ, "REDIS_URL": "", **given})

@@ -72,6 +72,14 @@ async def test_readers_that_index_a_block_at_once_find_what_may_match(
     blocks.clear()
 
 
+async def test_a_page_ends_where_many_events_may_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LISTEN_PAGE_EVENTS_MAX", 50)
+    blocks = EventBlocks()
+    assert set(await selected(blocks, page(300, 900), 3)) == expected(300, 511, 3)
+    assert set(await selected(blocks, page(300, 400), 3)) == expected(300, 400, 3)
+    blocks.clear()
+
+
 async def test_a_page_with_a_hole_is_returned_and_not_kept() -> None:
     """So is what a route had not sent when it was suspended."""
     blocks = EventBlocks()
@@ -94,9 +102,9 @@ def test_memory_is_bounded_and_returned(monkeypatch: pytest.MonkeyPatch) -> None
     before = EventBlocks.total_bytes
     blocks, others = EventBlocks(), EventBlocks()
     others.keep(page(1, 10))
-    monkeypatch.setattr(limits, "SESSION_BLOCKS_BYTES_TOTAL_MAX", before + 600_000)
+    monkeypatch.setattr(limits, "SESSION_BLOCKS_BYTES_TOTAL_MAX", before + 300_000)
     blocks.keep(page(1, LAST))
-    assert before < EventBlocks.total_bytes <= before + 600_000
+    assert before < EventBlocks.total_bytes <= before + 300_000
     assert blocks.after(Cursor("s", 0), 10) == [], "the oldest goes first"
     assert blocks.after(Cursor("s", LAST - 1), 10) == [LOG[LAST]]
     monkeypatch.setattr(event_blocks, "monotonic", lambda: float("inf"))

@@ -17,7 +17,7 @@ from tests.unit.registrations.matching.conditions import hierarchy
 from tests.unit.registrations.matching.programs import FEW, Step, differs, programs, seeded
 from tests.unit.registrations.matching.vocabulary import FEW_PATHS, PATHS
 
-LENGTH = 1_500
+LENGTH = 1_000
 MATCHED_SHARE_MIN = 0.3
 AT_ONCE = OFTEN._replace(first=2, least=2)
 WEAK = 0xF0000000F  # of a hash: 4 bits for the slot, 4 to compare
@@ -52,7 +52,7 @@ def test_code_paths_for_many_agree_on_few(paths: tuple[str, ...]) -> None:
 @engines
 @pytest.mark.parametrize("seed", [1, 2])
 def test_engines_agree_with_the_trees(engine: str, seed: int) -> None:
-    met = filters.differs(filters.seeded(seed, 1_500), indexed(engine))
+    met = filters.differs(filters.seeded(seed, LENGTH), indexed(engine))
     assert isinstance(met, filters.Met), met
     assert met.matched / met.pairs >= MATCHED_SHARE_MIN
 
@@ -62,7 +62,7 @@ def test_engines_agree_with_the_trees(engine: str, seed: int) -> None:
 def test_built_indexes_agree_with_any_hash(tmp_path: Path, plan: EpochPlan) -> None:
     """If the hash has no bits, all names collide, and only their comparison separates them."""
     for number, paths in enumerate((PATHS, FEW_PATHS)):
-        for at, still in enumerate(moments(seeded(5, 1_600, paths))):
+        for at, still in enumerate(moments(seeded(5, LENGTH, paths))):
             base = built(tmp_path / f"{number}.{at}", still.specs, plan)
             scan = ScanMatcher(hierarchy)
             for id, spec in still.specs.items():

@@ -75,17 +75,16 @@ def run(examples: int, number: int) -> list[int]:
     return counts
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("number", [1, 2])
 def test_engine_agrees_with_the_oracle(number: int) -> None:
-    counts = run(300, number)
+    counts = run(200, number)
     matched = sum(count > 0 for count in counts)
     assert matched / len(counts) >= MATCHED_SHARE_MIN, (matched, len(counts))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(10, 12))
-def test_engine_agrees_with_the_oracle_on_many_cases(number: int) -> None:
-    counts = run(900, number)
+def test_engine_agrees_with_the_oracle_on_many_cases() -> None:
+    counts = run(900, 10)
     assert sum(count > 0 for count in counts) / len(counts) >= MATCHED_SHARE_MIN
 
 

@@ -324,6 +324,13 @@ def test_the_tree_shows_what_a_pattern_waits_for() -> None:
     assert root.children[1].since.order == 2  # the right side starts where the left matched
 
 
+def test_a_sequence_ends_with_the_newest_event_or_not_at_all() -> None:
+    """An earlier event completed it while the `butnot` had failed; that match is past."""
+    stream = Stream("(({v[2..3]: A} || {b: B}) butnot {c: C}) last 4")
+    assert stream.emit_all("CAAB") == []
+    assert bound(stream.emit("B")) == [{"b": [5]}]
+
+
 def test_the_tree_shows_a_failed_butnot_until_it_counts_again() -> None:
     stream = Stream("{a: A} butnot {b: B} within 5s per $u")
     stream.emit("B", u="x")

@@ -1,0 +1,3 @@
+def plain_events(
+    body: bytes, client: str, mask: int, limits: tuple[int, int, int, int, int, int], /
+) -> list[bytes] | None: ...
