@@ -7,7 +7,7 @@ names any other, and `filter` is its text or JSON (OIF-04, OIF-16).
 
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 from uuid import UUID
 
 import orjson
@@ -15,15 +15,20 @@ from msgspec import Meta
 
 from eventhub.base.errors import EventHubError, InvalidField, MissingField
 from registrations.errors import SignatureMismatch
+from registrations.filters.contradictions import never
 from registrations.filters.errors import UnknownLanguage
 from registrations.filters.languages import ParsedFilter, parse
 from registrations.filters.normal import NormalForm, always, normal, normal_of_pairs, printed_parts
 from registrations.filters.pairs import FIELDS, parse_pairs
+from registrations.filters.paths import reads_data
 from registrations.matching.cost import PAIR_INDEXED, FilterCost, cost_of, every_event_cost
 from registrations.matching.signatures import required_properties
 from registrations.matching.spec import Specs, spec_of, specs_of
 
 PAIRS = "pairs"
+Warned = Literal[
+    "never_matches", "always_matches", "equal_to", "data_not_filterable", "unknown_attribute"
+]
 _DIGEST_BYTES = 16
 READY = "ready"
 Fields = dict[str, Any]
@@ -129,6 +134,11 @@ class NormalizedFilter(NamedTuple):
     parsed: ParsedFilter
     form: NormalForm
 
+    @property
+    def reads_data(self) -> bool:
+        """Whether it reads `data`, the body of an event."""
+        return reads_data(self.parsed.node)
+
 
 class FilterSummary(NamedTuple):
     """A filter in predicate form, codes of probable mistakes in it, its cost for a matcher, and its
@@ -150,7 +160,7 @@ class FilterChange(NamedTuple):
 
 def warnings_of(form: NormalForm) -> list[str]:
     """Return codes of probable mistakes."""
-    if not form:
+    if never(form):
         return ["never_matches"]
     return ["always_matches"] if always(form) else []
 

@@ -24,6 +24,7 @@ def represent(
     endpoint that was created with it.
     """
     read = read or stored_filter(row.language, row.filter_json)
+    read = read._replace(known=read.read())
     predicate, warnings, cost, signature = read.summary()
     is_pairs = read.language == PAIRS
     pairs = dict.fromkeys(FIELDS) | (read.source if is_pairs else {})
@@ -34,6 +35,8 @@ def represent(
         "attributes": attributes,
         "pair_count": len(attributes),
         "streams": [names[id] for id in row.streams],
+        "stream_ids": row.streams,
+        "read": read,
         "filter": None if is_pairs else read.source,
         "predicate": predicate,
         "warnings": warnings if row.equal_to is None else [*warnings, "equal_to"],

@@ -6,6 +6,7 @@ from typing import Any
 from eventhub.access.principal import Actor
 from eventhub.api.announcements import raw_connection
 from registrations import statements
+from registrations.probable_mistakes import with_data_warnings
 from registrations.representation import represent
 from registrations.scope import listenable_streams, scope
 from registrations.statements import RegistrationQuery
@@ -33,4 +34,4 @@ def list_registrations(
         return []
     names = statements.stream_names(connection, {id for one in found for id in one.streams})
     vectors = statements.vectors(connection, found)
-    return [represent(one, names, vectors[one.barrier]) for one in found]
+    return with_data_warnings([represent(one, names, vectors[one.barrier]) for one in found])

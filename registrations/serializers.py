@@ -11,6 +11,7 @@ from eventhub.api.fields import MomentField, NameField
 from eventhub.api.serializers import ChangedSerializer, Serializer
 from eventhub.base import limits
 from eventhub.streams.serializers import CursorSerializer
+from registrations.filter_source import Warned
 from registrations.filters.languages import LANGUAGES
 from registrations.matching.cost import By
 
@@ -144,8 +145,7 @@ class RegistrationSerializer(ChangedSerializer, Serializer):
     filter = FilterField(allow_null=True, help_text="As it was written; null for `pairs`.")
     predicate = serializers.CharField(help_text="The filter in the predicate language.")
     warnings = serializers.ListField(
-        child=serializers.ChoiceField(choices=["never_matches", "always_matches", "equal_to"]),
-        help_text="Probable mistakes.",
+        child=serializers.ChoiceField(choices=get_args(Warned)), help_text="Probable mistakes."
     )
     equal_to = serializers.IntegerField(
         allow_null=True,

@@ -21,6 +21,7 @@ from registrations.catalog import SessionOwner
 from registrations.endpoints.services import NewEndpoint, add_endpoint, created_announcement
 from registrations.errors import KeyTaken, UnknownRegistration
 from registrations.filter_budget import EvaluationBudget
+from registrations.probable_mistakes import with_warnings
 from registrations.quotas import require_room
 from registrations.representation import represent
 from registrations.requests import NewRegistration, RegistrationChange
@@ -136,10 +137,11 @@ def create_registrations(
         names = resolver.stream_names()
         created = statements.search(connection, RegistrationQuery(ids=plan.store(names)))
         vector, _ = plan.announce()
-    return [
+    answers = [
         represent(row, names, vector, item.filter, secrets.get(row.endpoint_id or 0))
         for row, item in zip(created, items, strict=True)
     ]
+    return with_warnings(actor.zone_id, answers)
 
 
 def change_registration(
@@ -158,7 +160,7 @@ def change_registration(
         definition = resolver.changed_definition(found, streams, change)
         if is_same_definition(found, definition):
             vector = statements.vectors(connection, [found])[found.barrier]
-            return represent(found, names, vector)
+            return with_warnings(actor.zone_id, [represent(found, names, vector)])[0]
         EvaluationBudget(connection, plan.owner.id, [id]).take(
             definition.streams, definition.expensive, id
         )
@@ -167,7 +169,7 @@ def change_registration(
         plan.store(names)
         [changed] = statements.search(connection, RegistrationQuery(ids=[id]))
         vector, _ = plan.announce()
-    return represent(changed, names, vector)
+    return with_warnings(actor.zone_id, [represent(changed, names, vector)])[0]
 
 
 def delete_registration(*, actor: Actor, id: int, if_match: int | None = None) -> None:

@@ -191,6 +191,11 @@ def stream_names(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
     return dict(cursor_of(connection, _StreamName).execute(SQL["stream_names"], (list(ids),)))
 
 
+def streams_without_data(connection: Connection, ids: Iterable[int]) -> frozenset[int]:
+    """Return those of the streams that do not have the policy `filterable_data`."""
+    return frozenset(scalars(connection).execute(SQL["streams_without_data"], (list(ids),)))
+
+
 def lock_groups(
     connection: Connection, client_id: int, names: Iterable[str], roots: Iterable[int] = ()
 ) -> dict[str, LockedGroup]:

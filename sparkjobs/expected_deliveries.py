@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 from eventhub.base import limits
 from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
+from eventhub.event.filterable import filterable
 from registrations.match_index.engines.available import AUTO, new_engine
 from registrations.match_index.format.index import open_base
 from registrations.match_index.format.layout import EXTRA
@@ -144,6 +145,7 @@ class DeliveryMatcher:
         self, event: Event, sequence: int, groups_of: Callable[[str], frozenset[str]]
     ) -> dict[int, list[int]]:
         recipients = Recipients({}, {}, set())
+        event = filterable(event)
         rules = EffectRules({}, self._suspensions, groups_of)
         add_versions(self._memory.match(event), event, sequence, rules, recipients)
         for engine, columns in self._shards:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
+from eventhub.event.filterable import filterable
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.match_index.engines.available import AUTO, new_engine
 from registrations.match_index.epochs.epoch import Epoch
@@ -34,6 +35,7 @@ class IndexedVersions:
 
     def find(self, event: Event, sequence: int, rules: EffectRules, match: Recipients) -> None:
         """Add the versions that match and are in force, in no order. Raises IndexDamaged."""
+        event = filterable(event)
         is_shown = self._is_shown(event, rules) if event.destinations or event.audience else None
         for engine, columns in zip(self.engines, self.epoch.columns, strict=True):
             positions = engine.match(event, positions=True).tolist()

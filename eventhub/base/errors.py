@@ -146,7 +146,9 @@ class InvalidCursor(BadRequest):
 
 
 class BodyNotFilterable(BadRequest):
-    """The body is opaque and cannot be filtered; put data to filter by into `attributes`."""
+    """A filter tests `attributes`, or the JSON body as `data` on a stream whose policy has
+    `filterable_data`.
+    """
 
 
 class InvalidName(BadRequest):

@@ -19,10 +19,11 @@ import orjson
 
 from eventhub.base import errors, limits
 from eventhub.event import extensions
+from eventhub.event.checked_json import check_json
 from eventhub.event.envelope import Event
 from eventhub.event.extensions import from_extensions, to_extensions
 from eventhub.event.identity import EventId
-from eventhub.event.inbound import EventIn, check_json, refuse_json
+from eventhub.event.inbound import EventIn, refuse_json
 from eventhub.event.json_codec import time_text
 
 STRUCTURED = "application/cloudevents+json"

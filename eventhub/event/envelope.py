@@ -23,7 +23,7 @@ class Event(NamedTuple):
     source: str = ""  # the client that emitted it
     name: str = ""
     version: str = ""
-    body: bytes | None = None  # opaque, comes back unchanged (RDY-10)
+    body: bytes | None = None  # comes back unchanged (RDY-10)
     content_type: str = ""
     node: str = ""  # where it was generated
     application: tuple[str, ...] = ()
@@ -47,6 +47,7 @@ class Event(NamedTuple):
     merge_scheme: str = ""
     tombstone: bool = False  # the state of `key` ends with this event
     order: str = ""  # causal or none: its own order in causal sessions (FOX-13)
+    filterable_data: bool = False  # filters read the JSON body as `data` (data.py)
 
 
 def version_number(version: str) -> int:

@@ -17,7 +17,9 @@ from msgspec.structs import astuple
 from eventhub.base import errors, limits
 from eventhub.base.clock import SystemClock
 from eventhub.event import protobuf_codec, references
+from eventhub.event.checked_json import check_json, check_values
 from eventhub.event.envelope import DEFAULT_MASK
+from eventhub.event.filterable import require_filterable
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -210,8 +212,10 @@ def event_mask(event: EventIn) -> int | list[str]:
     return parse_mask(event.mask)
 
 
-def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
-    """Return an event's stored bytes (EMC-04). The node defaults to the client (SUN-01)."""
+def stored_bytes(event: EventIn, *, client: str, mask: int, filterable_data: bool = False) -> bytes:
+    """Return an event's stored bytes (EMC-04). The node defaults to the client (SUN-01).
+    `filterable_data`: the policy of the stream, with which a JSON body has its bounds.
+    """
     fields: dict[str, Any] = {
         "domain": event.domain,
         "type": event.type,
@@ -222,6 +226,9 @@ def stored_bytes(event: EventIn, *, client: str, mask: int) -> bytes:
     }
     if astuple(event)[_AT:] != _NOT_GIVEN:  # one comparison: most events give nothing more
         _add_given(fields, event)
+        if filterable_data and "body" in fields:
+            body, content_type = fields["body"], fields["content_type"]
+            fields["filterable_data"] = require_filterable(body, content_type, event.body)
     payload = protobuf_codec.encode_fields(fields)
     if len(payload) > limits.EVENT_BYTES_MAX:
         raise errors.EventTooLarge(bytes=len(payload), bytes_max=limits.EVENT_BYTES_MAX)
@@ -329,53 +336,7 @@ def check_attributes(attributes: dict[str, Any]) -> bytes:
     text = check_json(attributes, "attributes", limits.ATTRIBUTES_BYTES_MAX)
     if len(attributes) > limits.ATTRIBUTES_COUNT_MAX:
         raise errors.FieldTooLong(field="attributes", count_max=limits.ATTRIBUTES_COUNT_MAX)
-    if len(text) >= limits.ATTRIBUTES_VALUES_MAX:  # else it has fewer values
-        _check_values(attributes, text)
+    check_values(attributes, text, "attributes", limits.ATTRIBUTES_VALUES_MAX)
     if references.MARK in text:
         references.check_references(attributes, "attributes")
     return text
-
-
-def check_json(value: Any, field: str, bytes_max: int) -> bytes:
-    """Return the value as compact JSON. Raises NumberOutOfRange, TooDeep, FieldTooLong. The depth
-    is examined only of nested values, so flat attributes cost one encoding.
-    """
-    try:
-        text = orjson.dumps(value)
-    except TypeError as error:
-        kind = errors.NumberOutOfRange if "Integer" in str(error) else errors.TooDeep
-        raise kind(field=field) from None
-    if len(text) > bytes_max:
-        raise errors.FieldTooLong(field=field, bytes=len(text), bytes_max=bytes_max)
-    if text.count(b"{") + text.count(b"[") > limits.JSON_DEPTH_MAX:
-        _check_depth(value, field)
-    return text
-
-
-def _check_values(attributes: dict[str, Any], text: bytes) -> None:
-    """Check the number of values; counted only if there are enough commas and brackets."""
-    if text.count(b",") + text.count(b"[") + text.count(b"{") < limits.ATTRIBUTES_VALUES_MAX:
-        return
-    count = 0
-    waiting: list[dict[str, Any] | list[Any]] = [attributes]
-    while waiting:
-        inside = waiting.pop()
-        count += len(inside)
-        values = inside.values() if isinstance(inside, dict) else inside
-        waiting += [one for one in values if isinstance(one, dict | list)]
-    if count > limits.ATTRIBUTES_VALUES_MAX:
-        raise errors.FieldTooLong(field="attributes", values_max=limits.ATTRIBUTES_VALUES_MAX)
-
-
-def _check_depth(value: Any, field: str) -> None:
-    level = [value]
-    for _ in range(limits.JSON_DEPTH_MAX):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-        if not level:
-            return
-    raise errors.TooDeep(field=field, depth_max=limits.JSON_DEPTH_MAX)

@@ -96,6 +96,7 @@ struct Event {
             case 27: bundle_number = int64_t(value); break;
             case 28: time_constraint_ms = int64_t(value); break;
             case 30: tombstone = value != 0; break;
+            case 33: break;  // filterable_data, which the JSON does not have
             default: throw Unknown{};
         }
     }

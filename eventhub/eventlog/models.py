@@ -101,6 +101,9 @@ class Stream(models.Model):
     quench = BooleanField(
         db_default=False, db_comment="emitters may omit events that have no listener"
     )
+    filterable_data = BooleanField(
+        db_default=False, db_comment="filters read the JSON body of an event as `data`"
+    )
     unquenched_at = DateTimeField(
         db_default=NEVER, db_comment="when its policy last changed while quench was on"
     )

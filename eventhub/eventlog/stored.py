@@ -41,6 +41,7 @@ class StreamInfo(NamedTuple):
     retain_events: int | None = None  # the bounds of a transient stream
     retain_bytes: int | None = None
     quench: bool = False  # emitters may omit events without listeners, so interest must be known
+    filterable_data: bool = False  # filters read JSON bodies as `data`
     deletes_at_us: int | None = None  # the end of the grace period of its deletion, if scheduled
 
 

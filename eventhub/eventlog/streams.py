@@ -46,6 +46,7 @@ class StreamPolicy(NamedTuple):
     undeclared: Literal["accept", "refuse"] = "accept"  # events of undeclared types
     matching: Matching = "auto"  # the strategy that finds the registrations of its events
     quench: bool = False  # an emitter may omit events that have no listener now
+    filterable_data: bool = False  # filters read the JSON body of an event as `data`
 
 
 _OWN = StreamPolicy._fields

@@ -152,7 +152,12 @@ async def emit(
                 if not isinstance(mask, int):
                     mask = await _named_mask(services.authorizer, principal.zone_id, mask)
                 checker = types.checker(event, undeclared=info.undeclared) if checked else None
-                payload = stored_bytes(event, client=principal.client, mask=mask)
+                payload = stored_bytes(
+                    event,
+                    client=principal.client,
+                    mask=mask,
+                    filterable_data=info.filterable_data,
+                )
                 if checker is not None:
                     await budget.spend(checker.work(event, len(payload)))
                     checker.check(event)

@@ -46,7 +46,8 @@ def checked_draft(*, actor: Actor, row: StreamRow, event: EventIn, client: str) 
         mask = channel_mask(zone_id=actor.zone_id, channels=mask)
     declared = types.lineage_of(zone_id=actor.zone_id, domain=event.domain, type=event.type)
     checker = declared.checker(event, undeclared=row.policy.undeclared)
-    payload = stored_bytes(event, client=client, mask=mask)
+    filterable = row.policy.filterable_data
+    payload = stored_bytes(event, client=client, mask=mask, filterable_data=filterable)
     if checker is not None:
         checker.work(event, len(payload))
         checker.check(event)

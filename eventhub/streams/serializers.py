@@ -74,6 +74,10 @@ class PolicySerializer(ModelSerializer):
                 "help_text": "Producers may omit events that match no current interest; these are"
                 " not stored."
             },
+            "filterable_data": {
+                "help_text": "Filters read the JSON body of an event as `data`. A body of more than"
+                f" {limits.DATA_BYTES_MAX:,} bytes or {limits.DATA_VALUES_MAX:,} values is refused."
+            },
         }
 
     def get_fields(self) -> dict[str, Any]:

@@ -157,18 +157,29 @@ def _merged(before: StreamPolicy | None, given: Mapping[str, Any]) -> StreamPoli
         for name, most in _TRANSIENT_MAX.items():
             if (getattr(policy, name) or 0) > most:
                 raise InvalidField(f"A transient stream retains at most {most}.", field=name)
-    if policy.quench and policy.keyed:
-        raise InvalidField(
-            "A keyed stream cannot be quenched: the state of a key is its latest event, also if it"
-            " matched no interest.",
-            field="quench",
-        )
+    if policy.quench:
+        _require_may_quench(policy)
     if policy.restate and not policy.keyed:
         raise InvalidField(
             "`restate` appends the latest event of each key at a start, so it needs `keyed`.",
             field="restate",
         )
     return policy
+
+
+def _require_may_quench(policy: StreamPolicy) -> None:
+    if policy.keyed:
+        raise InvalidField(
+            "A keyed stream cannot be quenched: the state of a key is its latest event, also if it"
+            " matched no interest.",
+            field="quench",
+        )
+    if policy.filterable_data:
+        raise InvalidField(
+            "A stream with `filterable_data` cannot be quenched: the interest in an event would"
+            " depend on its body, which a producer does not evaluate.",
+            field="quench",
+        )
 
 
 def set_quota(*, quota_bytes: int | None) -> None:

@@ -35,6 +35,7 @@ from registrations.explain.statements import ExplainScope, read_statuses_sync
 from registrations.filter_source import FILTER_FIELDS, FilterSource, stored_filter
 from registrations.filters.explain import explain
 from registrations.models import CURRENT, RegistrationVersion
+from registrations.probable_mistakes import stream_warnings, type_warnings
 from registrations.requests import name_of, number_of, streams_of
 from registrations.resolver import Resolver
 from registrations.scope import owner, scope
@@ -72,6 +73,9 @@ def check(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
         ids = None if names is None else Resolver(actor, client_id or 0).stream_ids(names)
     except EventHubError as error:
         return {**found, "mistake": error.problem()}
+    warnings = type_warnings(actor.zone_id, draft.filter)
+    warnings += [] if ids is None else stream_warnings(draft.filter, ids)
+    found["warnings"] = [*found["warnings"], *warnings]
     if client_id is not None and ids is not None:
         digest = draft.filter.digest(client_id, ids)
         same = RegistrationVersion.objects.filter(CURRENT, digest=digest)
@@ -91,7 +95,7 @@ def explain_draft(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
     if body.get("event") is not None:
         if body.get("stream") is not None or body.get("sequence") is not None:
             raise InvalidField("Give an `event`, or `stream` and `sequence`.", field="event")
-        subject = _given(actor, body["event"])
+        subject = _given(actor, body["event"], reads_data=draft.filter.read().reads_data)
     else:
         stream = stream_of(body)
         sequence = number_of(body.get("sequence"), "sequence", "A sequence")
@@ -149,15 +153,19 @@ def _explained(
     }
 
 
-def _given(actor: Actor, given: Any) -> EventToExplain:
-    """Return the event as it would be stored if the actor emitted it."""
+def _given(actor: Actor, given: Any, *, reads_data: bool) -> EventToExplain:
+    """Return the event as it would be stored if the actor emitted it, into a stream with the policy
+    `filterable_data` if the filter reads `data`.
+    """
     if not isinstance(given, dict):
         raise InvalidField("An event is an object.", field="event")
     client = "" if actor.principal is None else actor.principal.client
     try:
         [event] = from_objects([given])
         mask = _bits(actor, event_mask(event))
-        payload = stored_bytes(event, client=client, mask=mask or DEFAULT_MASK)
+        payload = stored_bytes(
+            event, client=client, mask=mask or DEFAULT_MASK, filterable_data=reads_data
+        )
     except EventHubError as error:
         error.index = None
         error.field = f"event.{error.field}" if error.field else "event"

@@ -10,6 +10,7 @@ from eventhub.api.fields import MomentField, NameField, ObjectField
 from eventhub.api.serializers import Serializer
 from eventhub.streams.serializers import CursorSerializer
 from registrations.explain.conditions import ConditionName
+from registrations.filter_source import Warned
 from registrations.filters.languages import LANGUAGES
 from registrations.serializers import (
     SIGNATURE_HELP,
@@ -40,7 +41,7 @@ class CheckSerializer(Serializer):
         allow_null=True, help_text="The filter in READY's form; null if READY cannot express it."
     )
     warnings = serializers.ListField(
-        child=serializers.ChoiceField(choices=["never_matches", "always_matches", "equal_to"])
+        child=serializers.ChoiceField(choices=get_args(Warned)), help_text="Probable mistakes."
     )
     cost = CostSerializer(allow_null=True)
     signature = serializers.ListField(child=serializers.CharField(), help_text=SIGNATURE_HELP)

@@ -16,7 +16,17 @@ FLIPPED: dict[Comparison, Comparison] = {  # the same relation with its sides ex
     **{"=": "=", "!=": "!="},
     **{"<": ">", "<=": ">=", ">": "<", ">=": "<="},
 }
-TextTest = Literal["prefix", "suffix", "substring", "wildcard"]
+TextTest = Literal[
+    "prefix",
+    "suffix",
+    "substring",
+    "wildcard",
+    "equals-ignore-case",
+    "prefix-ignore-case",
+    "suffix-ignore-case",
+    "cidr",
+]
+IGNORING_CASE = ("equals-ignore-case", "prefix-ignore-case", "suffix-ignore-case")
 
 
 class TextPosition(NamedTuple):
@@ -86,9 +96,9 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A test of a text. In a wildcard, `*` matches any characters and a backslash escapes `*` and
-    itself. `parts`: the texts between the stars of a wildcard. Raises ValueError for a wildcard
-    with a lone backslash.
+    """A test of a text (text_tests.py). In a wildcard, `*` matches any characters and a backslash
+    escapes `*` and itself. `parts`: the texts between the stars of a wildcard, or the text in lower
+    case of a test that ignores case. Raises ValueError for a wildcard with a lone backslash.
     """
 
     op: TextTest
@@ -99,6 +109,8 @@ class Text:
 
     def __post_init__(self) -> None:
         parts = wildcard_parts(self.text) if self.op == "wildcard" else ()
+        if self.op in IGNORING_CASE:
+            parts = (self.text.lower(),)
         object.__setattr__(self, "parts", parts)
 
 

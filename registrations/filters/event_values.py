@@ -10,8 +10,10 @@ from typing import Any
 
 from eventhub.base import limits
 from eventhub.event.envelope import Event
+from eventhub.event.filterable import filterable, is_in_data
 from registrations.filters.ast import Arithmetic, Const, Operand, Path, Text
 from registrations.filters.objects import Objects, objects_at
+from registrations.filters.text_tests import passes
 from registrations.filters.value_sets import Values, ValueSet
 from registrations.filters.values import (
     MISSING,
@@ -23,7 +25,6 @@ from registrations.filters.values import (
     value_inside,
     value_of,
 )
-from registrations.filters.wildcard import fits
 
 FEW = 8  # up to so many values are tested one by one
 
@@ -89,7 +90,8 @@ class EventValues:
         return verdict
 
     def _objects(self, path: str) -> Objects:
-        attributes = self.event.attributes
+        event = filterable(self.event) if is_in_data(path) else self.event
+        attributes = event.attributes
         found = objects_at(attributes, path, value_inside(attributes, path))
         return Objects(attributes, path, found)
 
@@ -164,12 +166,4 @@ def _some(values: Values) -> Values:
 
 
 def _is_so(test: Text, value: Any) -> bool:
-    if not isinstance(value, str):
-        return False
-    if test.op == "prefix":
-        return value.startswith(test.text)
-    if test.op == "suffix":
-        return value.endswith(test.text)
-    if test.op == "substring":
-        return test.text in value
-    return fits(test.parts, value)
+    return isinstance(value, str) and passes(test, value)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 
 from eventhub.base import limits
 from eventhub.base.errors import BodyNotFilterable, InvalidField, UnknownField
+from eventhub.event.filterable import DATA
 from registrations.filters.ast import (
     And,
     Compare,
@@ -29,6 +30,7 @@ from registrations.filters.ast import (
 from registrations.filters.bounds import bounded
 from registrations.filters.errors import FilterTooLarge
 from registrations.filters.pattern_tree import AllOf, AnyOf, PatternField, Tree, node_of
+from registrations.filters.text_tests import range_of
 from registrations.filters.wildcard import wildcard_parts
 
 ENVELOPE = {
@@ -40,16 +42,13 @@ ENVELOPE = {
     "version": "version",
 }
 DETAIL, OR = "detail", "$or"
-FIELDS = (*ENVELOPE, DETAIL, OR)
+# fields of Amazon's events that are attributes here, and the body
+ATTRIBUTES = ("account", "region", "resources", DATA)
+FIELDS = (*ENVELOPE, *ATTRIBUTES, DETAIL, OR)
 _FIELD_CHARS = 300  # of a field path in an error
-_TESTS = ("prefix", "suffix", "wildcard")
+_IGNORING = "equals-ignore-case"
+_TESTS = ("prefix", "suffix", "wildcard", _IGNORING)  # also in `anything-but`
 _LOWER, _UPPER = (">", ">="), ("<", "<=")
-_REFUSED = {
-    "equals-ignore-case": "Texts are compared exactly, because case folding depends on the "
-    "language; list the spellings.",
-    "cidr": "A filter compares an address as a text; use a prefix that ends at a dot, as in "
-    '{"prefix": "10.1."}.',
-}
 
 
 class Leaf(NamedTuple):
@@ -98,6 +97,8 @@ def _field(name: str, value: Any, outer: tuple[str, ...], *, within: bool) -> Tr
         return _attribute(value, field_path)
     if name == DETAIL:
         return _object(value, field_path, within=True)
+    if name in ATTRIBUTES:
+        return _attribute(value, field_path)
     field = ".".join(field_path)
     if name in ("body", "body_base64"):
         raise BodyNotFilterable(field=field)
@@ -144,12 +145,14 @@ def _alternatives(steps: tuple[str, ...], leaf: Leaf, allowed: Any) -> Tree:
 
 
 def _steps(field_path: tuple[str, ...]) -> list[str]:
-    """Return the attribute names in a path: without `detail`, and without `$or` and its indexes."""
+    """Return the attribute names in a path: without `detail`, and without `$or` and its indexes;
+    those of the body begin with `data`, for instance.
+    """
     steps = list(field_path)
     while OR in steps:
         at = steps.index(OR)
         del steps[at : at + 2]
-    return steps[1:]
+    return steps if steps[0] in ATTRIBUTES else steps[1:]
 
 
 def _leaf(leaf: Leaf, allowed: Any) -> Node:
@@ -207,8 +210,6 @@ def _matcher(leaf: Leaf, matcher: dict[str, Any]) -> Node:
 def _only(leaf: Leaf, matcher: dict[str, Any], known: Any) -> tuple[str, Any]:
     """Return the only name of an object and its value."""
     for name in matcher:
-        if name in _REFUSED:
-            raise InvalidField(_REFUSED[name], field=f"{leaf.field}.{name}")
         if name not in known:
             message = f"Expected one of {', '.join(known)}."
             raise UnknownField(message, field=f"{leaf.field}.{name}")
@@ -219,13 +220,14 @@ def _only(leaf: Leaf, matcher: dict[str, Any], known: Any) -> tuple[str, Any]:
 
 
 def _text(leaf: Leaf, name: str, argument: Any) -> Node:
-    if isinstance(argument, dict) and "equals-ignore-case" in argument:
-        raise InvalidField(_REFUSED["equals-ignore-case"], field=leaf.field)
+    if isinstance(argument, dict) and name in ("prefix", "suffix"):
+        _, argument = _only(leaf, argument, (_IGNORING,))
+        leaf, name = Leaf(leaf.path, f"{leaf.field}.{_IGNORING}"), f"{name}-ignore-case"
     if not isinstance(argument, str):
-        raise InvalidField(f"`{name}` takes a text.", field=leaf.field)
-    if name == "wildcard":
+        raise InvalidField(f"`{leaf.field.rpartition('.')[2]}` takes a text.", field=leaf.field)
+    if name in ("wildcard", "cidr"):
         try:
-            wildcard_parts(argument)
+            (wildcard_parts if name == "wildcard" else range_of)(argument)
         except ValueError as error:
             raise InvalidField(str(error), field=leaf.field) from error
     return Text(cast(TextTest, name), leaf.path, argument)
@@ -277,7 +279,7 @@ def _exists(leaf: Leaf, _: str, argument: Any) -> Node:
 
 
 _MATCHERS: dict[str, Callable[[Leaf, str, Any], Node]] = {
-    **dict.fromkeys(_TESTS, _text),
+    **dict.fromkeys((*_TESTS, "cidr"), _text),
     "anything-but": _anything_but,
     "numeric": _numeric,
     "exists": _exists,

@@ -44,6 +44,10 @@ _EXPECTED = {
     "suffix": "a text that ends with",
     "substring": "a text that contains",
     "wildcard": "a text that matches",
+    "equals-ignore-case": "a text that is, in any case,",
+    "prefix-ignore-case": "a text that begins, in any case, with",
+    "suffix-ignore-case": "a text that ends, in any case, with",
+    "cidr": "an address in",
 }
 _NUMBERS = {"integer": "number"}  # kinds that compare alike
 _IN_WORDS_MAX = 5  # constants of `in` in the explanation; the predicate form has all

@@ -3,7 +3,7 @@
 
 A name is a path into `attributes`: the exact name first, then a dotted path into nested objects.
 Values keep their JSON type: 1 equals 1.0, but neither "1" nor true; a list has the values of its
-members. The body is opaque and cannot be filtered on (RDY-10).
+members. The body is `data` (RDY-10).
 """
 
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from typing import Any
 from eventhub.base import limits
 from eventhub.base.errors import BodyNotFilterable, FieldTooLong, InvalidField, UnknownField
 from eventhub.event.envelope import Event
+from eventhub.event.filterable import filterable, is_in_data
 from registrations.filters.ast import Scalar
 from registrations.filters.bounds import check_number
 from registrations.filters.values import MISSING, members, same, value_at
@@ -42,6 +43,8 @@ class Pairs:
             return False
         if self.application is not None and self.application not in event.application:
             return False
+        if event.filterable_data and any(is_in_data(path) for path, _ in self.attributes):
+            event = filterable(event)
         return all(_has(event.attributes, path, value) for path, value in self.attributes)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from eventhub.event.filterable import is_in_data
 from registrations.filters.ast import (
     And,
     Arithmetic,
@@ -53,6 +54,11 @@ def all_paths(node: Node, base: str = "") -> Iterator[Path]:
         case _:
             for path in paths_of(node):
                 yield moved(path, base)
+
+
+def reads_data(node: Node) -> bool:
+    """Return whether a filter reads `data`, the body of an event."""
+    return any(path.space == "attributes" and is_in_data(path.name) for path in all_paths(node))
 
 
 def asks_of_type(node: Node) -> bool:

@@ -5,7 +5,7 @@ It can express every tree, so every filter can be printed in it: printed.py.
 """
 
 from collections.abc import Callable
-from typing import cast
+from typing import cast, get_args
 
 from registrations.filters.ast import (
     And,
@@ -29,12 +29,13 @@ from registrations.filters.ast import (
 )
 from registrations.filters.printed import is_plain
 from registrations.filters.sexpr import Item, Literal, ParenthesizedForm, Word, read, syntax_error
+from registrations.filters.text_tests import range_of
 from registrations.filters.values import ENVELOPE
 from registrations.filters.wildcard import wildcard_parts
 
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 _ARITHMETIC = ("+", "-", "*", "/")
-_TESTS = ("prefix", "suffix", "substring", "wildcard")
+_TESTS = get_args(TextTest)
 ENVIRONMENT = "env."
 Args = tuple[Item, ...]
 
@@ -59,7 +60,7 @@ def path_of(name: str, position: TextPosition) -> Path:
     if not name.startswith("@"):
         return Path(name, position=position)
     if name[1:] in ("body", "body_base64", "content_type"):
-        raise syntax_error("The body is opaque; a filter cannot test it.", position)
+        raise syntax_error("A filter tests a JSON body as `data`, and no other body.", position)
     if name[1:] not in ENVELOPE:
         known = ", ".join(f"@{one}" for one in sorted(ENVELOPE))
         raise syntax_error(f"An event has no field {name}; there are {known}.", position)
@@ -136,9 +137,9 @@ def _in(head: Word, args: Args) -> Node:
 def _test(head: Word, args: Args) -> Node:
     _count(head, args, 2)
     path, text = _path(args[0]), _text(args[1])
-    if head.text == "wildcard":
+    if head.text in ("wildcard", "cidr"):
         try:
-            wildcard_parts(text)
+            (wildcard_parts if head.text == "wildcard" else range_of)(text)
         except ValueError as error:
             raise syntax_error(str(error), args[1].position) from error
     return Text(cast(TextTest, head.text), path, text, head.position)

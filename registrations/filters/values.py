@@ -18,6 +18,7 @@ from math import isfinite
 from typing import Any
 
 from eventhub.event.envelope import Event
+from eventhub.event.filterable import filterable, is_in_data
 from eventhub.event.json_codec import time_text
 from registrations.filters.ast import Comparison, Path
 
@@ -87,9 +88,14 @@ def objects_inside(value: Any) -> list[dict[str, Any]]:
 
 
 def value_of(path: Path, event: Event) -> Any:
-    """Return the value at a path in an event, or MISSING, also for an empty envelope field."""
+    """Return the value at a path in an event, or MISSING, also for an empty envelope field. A path
+    into `data` leads into the body, if the event says so.
+    """
     if path.space == "attributes":
-        return value_at(event.attributes, path.name)
+        found = value_at(event.attributes, path.name)
+        if found is MISSING and event.filterable_data and is_in_data(path.name):
+            return value_at(filterable(event).attributes, path.name)
+        return found
     if path.space == "environment":
         return (event.environment or {}).get(path.name, MISSING)
     if path.name in _TIMES:

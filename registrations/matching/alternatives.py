@@ -3,8 +3,9 @@ filter if it matches one of its specs, and the filter is returned once. Plain mo
 """
 
 from eventhub.event.envelope import Event
+from eventhub.event.filterable import filterable
 from registrations.matching.matcher import Counters, FilterMatching, Matcher
-from registrations.matching.spec import Spec, Specs
+from registrations.matching.spec import Spec, Specs, reads_data
 
 FIRST = -(1 << 62)  # the first number of a spec of several; they never reach zero
 
@@ -23,6 +24,7 @@ class FilterMatcher:
         self._numbers: dict[int, tuple[int, ...]] = {}  # of each filter without exactly one spec
         self._filters: dict[int, int] = {}  # negative number -> filter
         self._next = FIRST
+        self._reading_data: set[int] = set()  # the filters that read `data`
 
     @property
     def counters(self) -> Counters:
@@ -31,6 +33,8 @@ class FilterMatcher:
     def add(self, id: int, specs: Specs) -> None:
         """Add a filter under a number from 0 on; it replaces another one under that number."""
         self.remove(id)
+        if reads_data(specs):
+            self._reading_data.add(id)
         if self._whole is not None:
             self._whole.put(id, specs)
             return
@@ -41,6 +45,7 @@ class FilterMatcher:
 
     def remove(self, id: int) -> None:
         """Remove a number; do nothing if it does not exist."""
+        self._reading_data.discard(id)
         numbers = self._numbers.pop(id, None)
         if numbers is None:
             self._matcher.remove(id)
@@ -51,6 +56,8 @@ class FilterMatcher:
 
     def match(self, event: Event) -> list[int]:
         """Return the numbers of all filters that the event matches, each once."""
+        if event.filterable_data and self._reading_data:
+            event = filterable(event)
         found = self._matcher.match(event)
         if not self._filters or min(found, default=0) >= 0:
             return found

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from eventhub.event.envelope import Event
+from eventhub.event.filterable import is_in_data
 from registrations.matching.atoms import Pair, atoms_of, keys_of
 from registrations.matching.spec import Spec
 
@@ -24,8 +25,10 @@ def keys_of_specs(specs: Iterable[Spec]) -> list[SpecKeys] | None:
 
 
 def _keys(spec: Spec) -> SpecKeys:
-    """Return the keys of a spec. Paths into objects are left out: they need a walk."""
-    atoms: list[Pair] = [atom for atom in atoms_of(spec) if "." not in atom[0]]
+    """Return the keys of a spec. Paths into objects and the body are left out: they need a walk."""
+    atoms: list[Pair] = [
+        atom for atom in atoms_of(spec) if "." not in atom[0] and not is_in_data(atom[0])
+    ]
     gate = [(_DOMAIN, spec.domain), (_TYPE, spec.type)]
     return (*atoms, *((name, value) for name, value in gate if value is not None))
 

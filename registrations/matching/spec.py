@@ -6,9 +6,11 @@ A spec has no id, stream or client; the caller of a matcher gives it a number.
 
 from typing import NamedTuple
 
+from eventhub.event.filterable import is_in_data
 from registrations.filters.ast import Compare, Const, Node, OfType, Path, Scalar
 from registrations.filters.normal import NormalForm, normal, printed_parts
 from registrations.filters.pairs import Pairs
+from registrations.filters.paths import reads_data as node_reads_data
 
 _GATE = ("domain", "type", "application")
 
@@ -45,6 +47,14 @@ def specs_of_form(form: NormalForm) -> Specs:
     """Return the specs of a normal form."""
     roles: dict[int, _Role] = {}  # alternatives share parts
     return tuple(_spec(alternative, roles) for alternative in printed_parts(form))
+
+
+def reads_data(specs: Specs) -> bool:
+    """Return whether a filter reads `data`, the body of an event."""
+    return any(
+        any(is_in_data(name) for name, _ in spec.pairs) or any(map(node_reads_data, spec.tests))
+        for spec in specs
+    )
 
 
 class _Role(NamedTuple):

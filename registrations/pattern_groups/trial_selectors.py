@@ -85,7 +85,8 @@ def hierarchy_of(zone_id: int) -> TypeHierarchy:
 
 
 def _given(actor: Actor, items: list[Any]) -> list[TriedEvent]:
-    """Return events as they would be stored if the actor emitted them. The time of an event counts
+    """Return events as they would be stored if the actor emitted them into a stream with the policy
+    `filterable_data`. The time of an event counts
     as that of its append; without one it follows the previous event by a second.
     """
     client = "" if actor.principal is None else actor.principal.client
@@ -95,7 +96,8 @@ def _given(actor: Actor, items: list[Any]) -> list[TriedEvent]:
             if not isinstance(item, dict):
                 raise InvalidField("An event is an object.")
             [event] = from_objects([item])
-            stored = protobuf_codec.decode(stored_bytes(event, client=client, mask=DEFAULT_MASK))
+            payload = stored_bytes(event, client=client, mask=DEFAULT_MASK, filterable_data=True)
+            stored = protobuf_codec.decode(payload)
             if stored.time_us >= _END_US:
                 raise InvalidField("The time is before the year 9999.", field="time")
         except EventHubError as error:

@@ -22,6 +22,9 @@ SELECT s.id, s.name, s.durability = 'transient' AS transient, s.matching,
 -- name: stream_names
 SELECT id, name FROM streams WHERE id = ANY (%s)
 
+-- name: streams_without_data
+SELECT id FROM streams WHERE id = ANY (%s) AND NOT filterable_data
+
 -- name: new_barrier
 INSERT INTO barriers (streams, segments, sequences) VALUES ('{}', '{}', '{}') RETURNING id
 

@@ -159,6 +159,8 @@ def _of_type(test: OfType, fact: Node) -> bool:
 
 
 def _text_follows(test: Text, fact: Text) -> bool:
+    if fact.op not in ("prefix", "suffix", "substring", "wildcard"):
+        return False
     parts = fact.parts or (fact.text,)
     if test.op == "prefix":
         return fact.op in ("prefix", "wildcard") and parts[0].startswith(test.text)

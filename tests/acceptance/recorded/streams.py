@@ -50,6 +50,7 @@ POLICY: dict[str, Any] = {
     "undeclared": "accept",
     "matching": "counting",
     "quench": False,
+    "filterable_data": True,
 }
 CHANGES: dict[str, Any] = {
     **POLICY,

@@ -64,6 +64,7 @@ _POLICY = {
     "undeclared": "word",
     "matching": "word",
     "quench": "flag",
+    "filterable_data": "flag",
 }
 _CLIENTS, _KEYS = "POST /v1/clients", "POST /v1/clients/depot/keys"
 BODIES = (

@@ -1,4 +1,6 @@
-"""A back-test finds the same as a dry run, wherever the events are stored."""
+"""A back-test finds the same as a dry run, wherever the events are stored, by their attributes and
+their bodies.
+"""
 
 import json
 from collections.abc import Iterator
@@ -38,11 +40,11 @@ def fill(zone: LiveZone) -> None:
     """Emit 50 events: archived only, archived and live, and live only."""
     declare(zone, "order.placed")
     declare(zone, "order.gift", parent="order.placed")
-    zone.create_stream("orders", segment_events_max=10, archive=True)
+    zone.create_stream("orders", segment_events_max=10, archive=True, filterable_data=True)
     for first in range(1, 51, 5):
         events = [
             {**EVENT, "version": "1", "type": "order.gift" if n % 4 == 0 else EVENT["type"],
-             "attributes": {"n": n, "vip": n % 3 == 0}}
+             "attributes": {"n": n, "vip": n % 3 == 0}, "body": {"n": n}}
             for n in range(first, first + 5)
         ]  # fmt: skip
         assert zone.emit("orders", events).status == 200
@@ -81,7 +83,7 @@ def test_a_backtest_and_a_dry_run_find_the_same(hub: LiveHub, zone: LiveZone) ->
     fill(zone)
     filter = {
         "language": "predicate",
-        "filter": '(and (type "shop::order.placed") (or (= vip true) (> n 45)))',
+        "filter": '(and (type "shop::order.placed") (or (= vip true) (> data.n 45)))',
     }
     dry = dry_run(zone, **filter, last=50)
     found = back_test(zone, **filter, sample_max=10)

@@ -9,6 +9,8 @@ const WARNINGS = {
   never_matches: "No event can match this filter",
   always_matches: "Every event matches this filter",
   equal_to: "Another registration has an equal filter",
+  data_not_filterable: "The filter reads data, and a stream does not let filters read bodies",
+  unknown_attribute: "The declared type does not have an attribute that the filter tests",
 } as const;
 
 interface Props {

@@ -23,7 +23,7 @@ interface Props {
   onChange: (change: Partial<Policy>) => void;
 }
 
-/** The matching strategy of a stream, and its producer back-pressure (quench). */
+/** The matching strategy of a stream, its producer back-pressure (quench), and whether filters read bodies. */
 export function MatchingFields({ policy, error, onChange }: Props) {
   return (
     <Section title="Matching">
@@ -42,6 +42,13 @@ export function MatchingFields({ policy, error, onChange }: Props) {
         checked={policy.quench}
         onChange={(event) => onChange({ quench: event.currentTarget.checked })}
         error={errorAt(error, "quench")}
+      />
+      <Switch
+        label="Filters read JSON bodies"
+        description="Filters read the JSON body of an event, or the data of a CloudEvent, as data.… . A body of more than 65,536 bytes or 2,000 values is refused."
+        checked={policy.filterable_data}
+        onChange={(event) => onChange({ filterable_data: event.currentTarget.checked })}
+        error={errorAt(error, "filterable_data")}
       />
     </Section>
   );

@@ -18,6 +18,7 @@ export const DEFAULTS: Policy = {
   undeclared: "accept",
   matching: "auto",
   quench: false,
+  filterable_data: false,
 };
 
 const NAMES = Object.keys(DEFAULTS) as (keyof Policy)[];

@@ -97,7 +97,7 @@ async def test_a_filter_on_the_body_is_refused(
     assert answer["op"] == "error"
     for refusal in (problem, answer):
         assert (refusal["code"], refusal["position"]["field"]) == (code, position)
-        assert "opaque" in refusal["detail"]
+        assert "`data`" in refusal["detail"]
     listed = hub.call("GET", "/v1/registrations?stream=alarms", key=zone.admin).json["items"]
     assert listed == []
 

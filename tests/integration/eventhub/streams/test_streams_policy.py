@@ -25,6 +25,7 @@ DEFAULTS = {
     "hold": None,
     "archive": False,
     "undeclared": "accept",
+    "filterable_data": False,
 }
 EVERY_FIELD = {
     "durability": "async",
@@ -40,6 +41,7 @@ EVERY_FIELD = {
     "hold": "case 17",
     "archive": True,
     "undeclared": "refuse",
+    "filterable_data": True,
 }
 
 

@@ -66,4 +66,5 @@ def events(draw: st.DrawFn) -> Event:
         merge_scheme=draw(TEXT),
         tombstone=draw(st.booleans()),
         order=draw(st.sampled_from(["", "causal", "none"])),
+        filterable_data=draw(st.booleans()),
     )

@@ -12,6 +12,7 @@ from eventhub.event.envelope import Event
 from registrations.filter_source import FilterSource
 from registrations.filters.ast import And, Exists, Node, Not, Or, Path
 from registrations.filters.constant_tests import constant_result
+from registrations.filters.contradictions import never
 from registrations.filters.errors import FilterTooLarge
 from registrations.filters.evaluate import holds
 from registrations.filters.languages import parse
@@ -187,7 +188,22 @@ def test_as_many_tests_as_are_allowed() -> None:
         ("(or (exists a) (not (exists a)))", ["always_matches"]),
         ("(or (= b 1) (not (= a 1)) (and (= c 1) (= c 2)) (= a 1.0))", ["always_matches"]),
         ("(and (= a 1) (not (= a 1)))", ["never_matches"]),
+        ("(and (= @type 'a) (!= @type 'a))", ["never_matches"]),
+        ('(and (type "x::a") (= @domain "y"))', ["never_matches"]),
+        ("(and (> @priority 5) (< @priority 3))", ["never_matches"]),
+        ("(and (> @priority 5) (<= @priority 5))", ["never_matches"]),
+        ("(and (= @priority 5) (> @priority 5))", ["never_matches"]),
+        ("(and (= env.a 'x) (= env.a 'y))", ["never_matches"]),
+        ("(and (not (exists a)) (> a 1))", ["never_matches"]),
+        ("(or (and (not (exists a)) (= a 1)) (and (= @key 'x) (= @key 'y)))", ["never_matches"]),
         # and what is not
+        ("(and (>= @priority 5) (<= @priority 5))", []),
+        ("(and (> @priority '5) (< @priority '10))", []),
+        ("(and (> @key 'b) (< @key 'a))", []),  # not found: a text may be compared as a number
+        ("(and (= @application 'x) (= @application 'y))", []),
+        ("(and (> a 5) (< a 3))", []),  # a list
+        ("(and (not (exists a)) (not (= a 1)))", []),
+        ("(or (and (= @key 'x) (= @key 'y)) (= a 1))", []),
         ('(> @priority "5")', []),  # a text that is a number
         ('(> @key 5)', []),
         ("(!= @type 5)", []),
@@ -205,6 +221,14 @@ def test_a_filter_that_always_or_never_holds_has_a_warning(text: str, warnings: 
 def test_a_certain_result_holds_for_every_event(test: Node, one: Event) -> None:
     known = constant_result(test)
     assert known is None or holds(test, one) is known
+
+
+@given(st.lists(st.one_of(tests, tests.map(Not)), min_size=2, max_size=3), events)
+def test_what_is_warned_of_as_matching_nothing_matches_no_event(
+    items: list[Node], one: Event
+) -> None:
+    node = And(tuple(items))
+    assert not (never(normal(node)) and holds(node, one))
 
 
 @given(trees)

@@ -107,7 +107,7 @@ def test_nodes_have_their_positions() -> None:
         ("(= a -9223372036854775809)", 1, 6, "64 bits"),
         ("(= a 1e999)", 1, 6, "too large"),
         ("(= @colour 1)", 1, 4, "no field @colour; there are @application"),
-        ("(= @body 1)", 1, 4, "opaque"),
+        ("(= @body 1)", 1, 4, "no other body"),
         ("(type a)", 1, 7, "Expected a text"),
         ('(type "a::")', 1, 7, "domain::type"),
         ('(type "::a")', 1, 7, "domain::type"),

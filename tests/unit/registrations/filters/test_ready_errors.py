@@ -65,7 +65,7 @@ def refused(text: str) -> tuple[int, int, str]:
         ("A | 18446744073709551616 > $a", 1, 5, "64 bits"),
         ("A | -9223372036854775809 > $a", 1, 5, "64 bits"),
         ("A | 1e999 > $a", 1, 5, "too large"),
-        ("A | $header.body == 1", 1, 5, "opaque"),
+        ("A | $header.body == 1", 1, 5, "no other body"),
         ("A | $header.colour == 1", 1, 5, "no field $header.colour; there are $header."),
         ("A | ($a > 1", 1, 5, "This parenthesis is not closed."),
         ("{A | $a", 1, 1, "This brace is not closed."),

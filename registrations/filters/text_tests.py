@@ -1,0 +1,71 @@
+"""Tests of a single text. Plain module.
+
+"Ignoring case" compares the lower-case forms of both texts (`str.lower`): `É` equals `é`, and `ß`
+does not equal `SS`.
+"""
+
+from functools import lru_cache
+from ipaddress import ip_address, ip_network
+from typing import NamedTuple
+
+from registrations.filters.ast import Text
+from registrations.filters.wildcard import fits
+
+_ADDRESS_CHARS_MAX = 64  # longer texts are no address
+
+
+class Address(NamedTuple):
+    """An IP address as a number, within its version."""
+
+    version: int
+    number: int
+
+
+@lru_cache(maxsize=4_096)
+def range_of(block: str) -> tuple[Address, Address]:
+    """Return the first and the last address of a CIDR block, `10.0.0.0/8` or `2001:db8::/32`.
+    Raises ValueError.
+    """
+    if "/" not in block:
+        raise ValueError("A CIDR block is an address, `/` and the bits of its prefix: 10.0.0.0/8.")
+    try:
+        found = ip_network(block, strict=False)
+    except ValueError:
+        raise ValueError(f"{block[:100]} is no CIDR block, such as 10.0.0.0/8.") from None
+    version = found.version
+    first, last = int(found.network_address), int(found.broadcast_address)
+    return Address(version, first), Address(version, last)
+
+
+def address_of(text: str) -> Address | None:
+    """Return the address that a text is; None if it is none."""
+    if len(text) > _ADDRESS_CHARS_MAX:
+        return None
+    try:
+        found = ip_address(text)
+    except ValueError:
+        return None
+    return Address(found.version, int(found))
+
+
+def passes(test: Text, text: str) -> bool:
+    """Return whether a text passes a test."""
+    match test.op:
+        case "prefix":
+            return text.startswith(test.text)
+        case "suffix":
+            return text.endswith(test.text)
+        case "substring":
+            return test.text in text
+        case "wildcard":
+            return fits(test.parts, text)
+        case "equals-ignore-case":
+            return text.lower() == test.parts[0]
+        case "prefix-ignore-case":
+            return text.lower().startswith(test.parts[0])
+        case "suffix-ignore-case":
+            return text.lower().endswith(test.parts[0])
+        case "cidr":
+            first, last = range_of(test.text)
+            address = address_of(text)
+            return address is not None and first <= address <= last
