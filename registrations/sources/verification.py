@@ -55,8 +55,8 @@ def require_equal(expected: str, *given: str) -> None:
     """Raise Unverified unless one of the given signatures is the expected one; each is compared in
     constant time.
     """
-    wanted = expected.encode()
-    matches = [hmac.compare_digest(wanted, one.encode("utf-8", "replace")) for one in given]
+    right = expected.encode()
+    matches = [hmac.compare_digest(right, one.encode("utf-8", "replace")) for one in given]
     if not any(matches):
         raise Unverified(
             "wrong_signature",
