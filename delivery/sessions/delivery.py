@@ -154,7 +154,10 @@ class SessionDelivery:
             started_s = monotonic()
             whole = is_due or started_s >= settings_s + limits.SESSION_SETTINGS_CHECK_S
             with suppress(DatabaseUnavailable):
-                await self._check(self._connected.by_id.keys() if whole else await self._altered())
+                ids = [*self._connected.by_id]
+                for at in range(0, len(ids), limits.SESSIONS_CHECKED_TOGETHER_MAX):
+                    part = ids[at : at + limits.SESSIONS_CHECKED_TOGETHER_MAX]
+                    await self._check(part if whole else await self._altered(part))
                 settings_s = started_s if whole else settings_s
             took_s = monotonic() - started_s
             await asyncio.sleep(max(limits.SESSION_CHECK_PAUSE_S, 10 * took_s))
@@ -225,12 +228,12 @@ class SessionDelivery:
                 session.messages += acks[session]
                 session.waker.set()
 
-    async def _altered(self) -> list[int]:
-        """Return the connected sessions that another connection serves, or of which others have
-        acknowledged events. Raises DatabaseUnavailable.
+    async def _altered(self, ids: Iterable[int]) -> list[int]:
+        """Return those of the connected sessions that another connection serves, or of which others
+        have acknowledged events. Raises DatabaseUnavailable.
         """
-        sessions = self._connected.by_id
-        known = {id: (one.attachment, one.acknowledgements) for id, one in sessions.items()}
+        sessions = [self._connected.by_id[id] for id in ids if id in self._connected.by_id]
+        known = {one.settings.id: (one.attachment, one.acknowledgements) for one in sessions}
         async with reading(self._pool) as connection:
             return await altered(connection, known)
 

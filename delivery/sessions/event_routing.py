@@ -74,13 +74,23 @@ class RoutedEvent(NamedTuple):
 class SessionRoute:
     """The new events of a stream that one reader has to evaluate."""
 
-    __slots__ = ("_complete", "_owners", "_router", "_since", "looked_s", "waiting", "waker")
+    __slots__ = (
+        "_complete",
+        "_looked",
+        "_owners",
+        "_router",
+        "_since",
+        "looked_s",
+        "waiting",
+        "waker",
+    )
 
     def __init__(self, router: "StreamRouter", owners: list[RoutedOwner]) -> None:
         self.waiting: deque[RoutedEvent] = deque()
         self.waker: Waker | None = None
         # when the reader last followed the router's position; not all at the same time
         self.looked_s = monotonic() - random.uniform(0, limits.SESSION_ROUTE_LOOK_S)  # noqa: S311
+        self._looked = router.sequence  # to where it followed it
         self._router = router
         self._owners = owners
         self._since = router.sequence  # nothing of before is in `waiting`
@@ -113,7 +123,8 @@ class SessionRoute:
     def begin(self) -> None:
         """Begin at the router's position."""
         self.waiting.clear()
-        self._since, self._complete = self._router.sequence, None
+        self._since = self._looked = self._router.sequence
+        self._complete = None
         self.wake()
 
     def rest(self, sequence: int, life: int) -> list[StoredEvent]:
@@ -154,7 +165,7 @@ class SessionRoute:
             return list(waiting)
         if not self.is_due:
             return []
-        self.looked_s = monotonic()
+        self.looked_s, self._looked = monotonic(), self._router.sequence
         last = self._router.last
         return [RoutedEvent(last, [])] if last is not None and last.sequence > sequence else []
 
@@ -164,8 +175,9 @@ class SessionRoute:
 
     @property
     def is_due(self) -> bool:
-        """Whether the reader should follow the router's position."""
-        return monotonic() >= self.looked_s + limits.SESSION_ROUTE_LOOK_S
+        """Whether the reader should follow the router's position, which has advanced."""
+        advanced = self._router.sequence > self._looked
+        return advanced and monotonic() >= self.looked_s + limits.SESSION_ROUTE_LOOK_S
 
     def read_ring(self) -> None:
         """Have the reader woken after the next change of the ring: it reads for itself."""
@@ -232,9 +244,11 @@ class StreamRouter:
         try:
             async with self._services.log.follow(self._stream, "now") as follower:
                 follower.ring.wakers.add(self._waker)
+                looking = asyncio.create_task(self._look())
                 try:
                     await self._follow(follower)
                 finally:
+                    looking.cancel()
                     follower.ring.wakers.discard(self._waker)
         finally:
             self.life = -1
@@ -261,7 +275,17 @@ class StreamRouter:
                 looked_s = monotonic()
                 self.blocks.drop_idle()
                 self._work.report(LISTENERS, self._matcher.counters)
-                self._wake(each for each in self.routes if each.is_due)
+
+    async def _look(self) -> None:
+        """Wake the readers that are due, a few at a time: all at once would delay new events."""
+        few, period_s = limits.SESSION_ROUTES_CHECKED_TOGETHER, limits.SESSION_ROUTES_CHECK_S
+        while True:
+            routes = [*self.routes]
+            pause_s = period_s * few / max(len(routes), few)
+            for at in range(0, max(len(routes), 1), few):
+                some = routes[at : at + few]
+                self._wake(each for each in some if each in self.routes and each.is_due)
+                await asyncio.sleep(pause_s)
 
     def _begin(self, follower: Follower) -> None:
         """Begin at the position of a follower: no event before is routed."""

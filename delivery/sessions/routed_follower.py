@@ -15,6 +15,7 @@ from eventhub.eventlog.stored import StoredEvent
 _PAGE = ReadLimits()
 _FIRST_PAGE_EVENTS = limits.SESSION_FIRST_PAGE_EVENTS_MAX
 _PAGE_EVENTS = limits.LISTEN_PAGE_EVENTS_MAX  # a multiple of the size of blocks
+_PASSED_EVENTS = limits.SESSION_BLOCKS_PASSED_EVENTS_MAX
 
 
 class RoutedFollower(Follower):
@@ -51,9 +52,18 @@ class RoutedFollower(Follower):
     @property
     def live(self) -> bool:
         """Whether the next event need not be read from the log."""
+        return self.at_head or self._has_next_in_blocks
+
+    @property
+    def at_head(self) -> bool:
+        """Whether the next event comes from the route or the ring."""
         if self.serves or self._route.rest(self.cursor.sequence, self.ring.life):
             return True
         return self._life == self.ring.life and self.ring.holds(self.cursor.sequence)
+
+    @property
+    def _has_next_in_blocks(self) -> bool:
+        return self.shares_blocks and bool(self.blocks.after(self.cursor, 1))
 
     def next_routed(self) -> list[RoutedEvent]:
         """Return the next events of the route, which serves; advance with `advance_to`."""
@@ -65,6 +75,8 @@ class RoutedFollower(Follower):
         rest = self._route.rest(self.cursor.sequence, self.ring.life)
         if rest and self._life == self.ring.life and not self._reads_all():
             return rest
+        if self.shares_blocks and (found := self.blocks.after(self.cursor, _PASSED_EVENTS)):
+            return found
         return super().next_in_ring(self._to_block_end() if self.shares_blocks else count)
 
     async def catch_up(self, page: ReadLimits = _PAGE) -> list[StoredEvent]:
@@ -76,13 +88,13 @@ class RoutedFollower(Follower):
                 if self._has_blocks and (found := self.blocks.after(self.cursor, 1)):
                     return found[: page.events_max]  # another session has just passed them
             return await super().catch_up(page)
-        found = self.blocks.after(self.cursor, _PAGE_EVENTS)
-        if not found:
-            found = await self._read_from_block_start(page)
-            if self.shares_blocks:  # the ring has had no other life meanwhile
-                self.blocks.keep(found)
-            found = [stored for stored in found if stored.sequence > self.cursor.sequence]
-        return found
+        if found := self.blocks.after(self.cursor, _PAGE_EVENTS):
+            return found
+        size = min(page.events_max, limits.SESSION_BLOCKS_READ_EVENTS_MAX)
+        found = await self._read_from_block_start(page._replace(events_max=size))
+        if self.shares_blocks:  # the ring has had no other life meanwhile
+            self.blocks.keep(found)
+        return [stored for stored in found if stored.sequence > self.cursor.sequence]
 
     @property
     def blocks(self) -> EventBlocks:

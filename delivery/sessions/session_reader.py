@@ -133,6 +133,14 @@ class SessionReader(StreamListener):
         else:
             queue.skip(self.info.name, self.cursor)
 
+    def _put(self, page: list[StoredEvent], *, read: bool) -> None:
+        """Set the page; one from blocks counts as read, because it outlives them."""
+        super()._put(page, read=read or self._matcher.follower.shares_blocks)
+
+    def _catches_up(self) -> bool:
+        """Return whether it passes stored events, also from blocks."""
+        return self._counted > 0 or not self._matcher.follower.at_head
+
     def due(self) -> bool:
         """Return whether events can be put into the queue, or messages wait."""
         if not self._notices and not (self.may_continue() and self.session.queue.wants_events):

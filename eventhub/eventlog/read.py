@@ -111,11 +111,16 @@ class _Current(NamedTuple):
 
 
 class _NamedSegment(NamedTuple):
-    """The segment named by a cursor."""
+    """The open segment of a stream, the stream's last sequence, and the segment named by a cursor;
+    without a tier, the stream has no such segment.
+    """
 
+    segment: str
     first: int
-    last: int | None
-    tier: str
+    last: int
+    named_first: int | None
+    named_last: int | None  # None: it is open
+    tier: str | None
 
 
 class _SegmentAtTime(NamedTuple):
@@ -253,6 +258,8 @@ async def resolve(connection: Connection, stream_id: int, start: Start) -> Posit
     Raises SegmentMismatch for a cursor that is not of this stream or ahead of it, and Gone if the
     next event was dropped.
     """
+    if isinstance(start, Cursor):
+        return await _resolve_cursor(connection, stream_id, start)
     current = await _current(connection, stream_id)
     if current is None:
         raise StreamDeleted
@@ -267,7 +274,7 @@ async def resolve(connection: Connection, stream_id: int, start: Start) -> Posit
         start = found or "oldest"
     if start == "oldest":
         return Position(await _oldest(connection, stream_id), head)
-    return await _resolve_cursor(connection, stream_id, start, current)
+    return await _resolve_cursor(connection, stream_id, start)
 
 
 async def cursor_before(connection: Connection, stream_id: int, sequence: int) -> Cursor:
@@ -293,18 +300,19 @@ async def _current(connection: Connection, stream_id: int) -> _Current | None:
     return await (await query.execute(SQL["position_now"], (stream_id,))).fetchone()
 
 
-async def _resolve_cursor(
-    connection: Connection, stream_id: int, cursor: Cursor, current: _Current
-) -> Position:
+async def _resolve_cursor(connection: Connection, stream_id: int, cursor: Cursor) -> Position:
     query = cursor_of(connection, _NamedSegment)
-    values = (stream_id, cursor.segment)
+    values = (cursor.segment, stream_id)
     found = await (await query.execute(SQL["segment_by_uuid"], values)).fetchone()
-    last = current.last if found is None or found.last is None else found.last
-    if found is None or not found.first - 1 <= cursor.sequence <= last:
+    if found is None:
+        raise StreamDeleted
+    last = found.last if found.named_last is None else found.named_last
+    if found.named_first is None or not found.named_first - 1 <= cursor.sequence <= last:
+        current = _Current(found.segment, found.first, found.last)
         raise SegmentMismatch(current=current._asdict())
     if found.tier == "dropped" and cursor.sequence < last:
         raise await _gone(connection, stream_id, cursor.sequence)
-    return Position(cursor, current.last)
+    return Position(cursor, found.last)
 
 
 async def _at(connection: Connection, stream_id: int, time_us: int) -> Cursor:

@@ -52,7 +52,10 @@ SELECT uuid::text AS segment, first, last FROM segments
  ORDER BY first, id LIMIT 1
 
 -- name: segment_by_uuid
-SELECT first, last, tier FROM segments WHERE stream_id = %s AND uuid = %s::uuid
+-- The open segment of a stream, its last sequence, and a segment by its UUID, or NULLs.
+SELECT h.segment::text, h.first, h.sequence AS last, s.first AS named_first, s.last AS named_last, s.tier
+  FROM heads h LEFT JOIN segments s ON s.stream_id = h.stream_id AND s.uuid = %s::uuid
+ WHERE h.stream_id = %s
 
 -- name: position_at_boot
 SELECT boot_segment::text AS segment, boot_sequence AS sequence FROM streams WHERE id = %s AND boot_segment IS NOT NULL

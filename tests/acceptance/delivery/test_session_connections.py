@@ -7,6 +7,7 @@ import pytest
 from eventhub.base import limits
 from tests.acceptance.consumers import (
     SHOP,
+    acknowledge,
     ask,
     connect,
     consumer,
@@ -67,6 +68,20 @@ async def test_a_late_acknowledgement_of_a_replaced_connection_ends_it_and_is_no
             await old.say("ping")  # behind what comes late
             await old.hear_op("pong")
     assert [one for one in old.skipped if one["op"] == "acked"] == []
+
+
+async def test_the_end_of_a_replaced_connection_leaves_the_session_to_the_new_one(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    consumer(orders)
+    orders.emit("orders", EVENT)
+    async with session(hub, orders.admin) as old, session(hub, orders.admin) as new:
+        await connect(old)
+        await connect(new)
+        ended = await old.hear_op("disconnected")
+        assert ended["reason"] == "replaced"
+        assert await numbers(new, 1) == [1]
+        await acknowledge(new, 1)
 
 
 async def test_an_acknowledgement_is_stored_while_a_stream_is_still_to_be_started(

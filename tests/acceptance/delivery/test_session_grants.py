@@ -1,8 +1,16 @@
-"""Streams of a consumer session on which its key has no grant."""
+"""Consumer sessions whose clients lose rights: a grant on a stream, or a group."""
 
 import pytest
 
-from tests.acceptance.consumers import SHOP, connect, consumer, numbers
+from tests.acceptance.consumers import (
+    SHOP,
+    acknowledge,
+    connect,
+    consumer,
+    create_session,
+    numbers,
+)
+from tests.acceptance.eventhub.access.test_audience import FOR_OPS, put_into, received_by
 from tests.acceptance.wire import EVENT, session
 from tests.live import LiveHub, LiveZone
 
@@ -68,3 +76,23 @@ async def test_a_stream_returns_with_the_grant(hub: LiveHub, orders: LiveZone) -
         )
         assert started["cursor"]["sequence"] == 0
         assert await numbers(reader, 2) == [1, 2]
+
+
+async def test_an_event_that_waits_for_the_window_is_not_sent_to_a_client_that_left_its_audience(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    orders.create_stream("others")
+    key = orders.key("listen:*", client="watch")
+    put_into(orders, "watch", "ops")
+    create_session(orders, key=key, window=1)
+    orders.register({**SHOP, "session": "s"}, key=key)
+    async with session(hub, key) as reader:
+        await connect(reader)
+        await reader.listen("others", name="others")
+        orders.emit("orders", [EVENT, FOR_OPS, FOR_OPS, EVENT])
+        assert await numbers(reader, 1) == [1]
+        put_into(orders, "watch")
+        while await received_by(reader, orders, "others") != [2]:
+            pass  # until this connection knows
+        await acknowledge(reader, 1)
+        assert await numbers(reader, 1) == [4]
