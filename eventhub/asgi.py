@@ -58,8 +58,10 @@ from delivery.sessions.route_table import session_routes  # noqa: E402
 from delivery.sessions.socket_sessions import SessionServices  # noqa: E402
 from eventhub import urls  # noqa: E402, F401 - Django would load them at the first request
 from registrations.bulk.operations import BULK_ROUTES  # noqa: E402
+from registrations.endpoints.secrets import Keyring  # noqa: E402
 from registrations.explain.operations import EXPLAIN_ROUTES  # noqa: E402
 from registrations.interest.operations import interest_routes  # noqa: E402
+from registrations.sources.operations import source_routes  # noqa: E402
 
 
 class AsgiApplication:
@@ -128,6 +130,7 @@ class AsgiApplication:
             *listen_routes(services, monitor, archive),
             *session_routes(services, sessions, monitor),
             *pull_routes(pulls, monitor),
+            *source_routes(Keyring((hub.env.secret_key, *hub.env.secret_key_fallbacks))),
         )
         emits = _emits()
         emit_services = EmitServices(hub.log, hub.authorizer, hub.types)

@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "eventhub.sessions",
     "eventhub.monitoring",
     "registrations",
+    "registrations.sources",
     "registrations.timers",
     "registrations.pattern_groups",
     "delivery",

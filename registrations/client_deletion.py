@@ -1,5 +1,5 @@
-"""The end of a client's sessions, registrations, groups, endpoints, timers and patterns, with the
-client or its zone. SQL module.
+"""The end of a client's sessions, registrations, groups, endpoints, timers, patterns and sources,
+with the client or its zone. SQL module.
 """
 
 from typing import Any
@@ -11,6 +11,7 @@ from eventhub.postgresql.rows import scalars
 from registrations import statements
 from registrations.pattern_groups import ending
 from registrations.sessions import statements as session_statements
+from registrations.sources.statements import end_sources_of_client
 from registrations.timers.ending import end_of_client
 
 
@@ -51,5 +52,8 @@ def end_client(
     if timers := end_of_client(connection, client_id):
         attributes = {"client": client, "timer": None, "timers": timers}
         announcements.append(Announcement("timer.deleted", attributes))
+    if sources := end_sources_of_client(connection, client_id):
+        attributes = {"client": client, "source": None, "sources": sources}
+        announcements.append(Announcement("source.deleted", attributes))
     statements.fill_barrier(connection, barrier, streams)
     return announcements

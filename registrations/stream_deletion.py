@@ -5,7 +5,7 @@ The changes are those that a client could make: a barrier, versions, and announc
 for some registrations of one client in each transaction.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from registrations.announcements import RegistrationChanged
 from registrations.filter_source import stored_filter
 from registrations.match_index.epochs.folder import index_root
 from registrations.pattern_groups.ending import end_groups_of_stream, names_stream
+from registrations.sources.statements import end_sources_of_stream
 from registrations.statements import RegistrationDefinition, RegistrationRow, VersionRow
 from registrations.timers.ending import end_of_stream
 
@@ -67,18 +68,21 @@ def has_registrations(connection: Connection, stream_id: int) -> bool:
 
 
 def erase_rows(connection: Connection, stream_id: int) -> Iterator[int]:
-    """Remove the rows of timers, groups, interests, cursors and index builds that concern a deleted
-    stream; yield the number after each statement.
+    """Remove the rows of timers, sources, groups, interests, cursors and index builds that concern
+    a deleted stream; yield the number after each statement.
     """
-    while count := _end_timers(connection, stream_id):
-        yield count
+    for end in (end_of_stream, end_sources_of_stream):
+        while count := _end_some_of(connection, end, stream_id):
+            yield count
     for name in ("erase_groups", "erase_interests", "erase_cursors", "erase_claims", "erase_build"):
         yield from erased(connection, SQL[name], stream_id)
 
 
-def _end_timers(connection: Connection, stream_id: int) -> int:
+def _end_some_of(
+    connection: Connection, end: Callable[[Connection, int], int], stream_id: int
+) -> int:
     with connection.transaction():
-        return end_of_stream(connection, stream_id)
+        return end(connection, stream_id)
 
 
 def erase_index(data: Path, stream_id: int) -> None:

@@ -506,6 +506,20 @@ TIMER_POSTPONED_S = 60.0  # while its stream accepts no events
 TIMERS_COUNT_INTERVAL_S = 10.0  # between counts for metrics
 TIMERS_COUNTED_MAX = 100_000  # of those that are due; some 20 ms
 
+# --- sources ---
+SOURCES_PER_CLIENT_MAX = 1_000  # each is a URL that somebody configured at a provider
+SOURCE_TOLERANCE_S = 300  # of a time stamp, as Standard Webhooks, Stripe and Slack recommend
+SOURCE_SECRET_CHARS_MAX = 512  # longer than any provider's
+SOURCE_OVERLAP_S_DEFAULT = 24 * 3600  # in which the secret or URL before is valid too
+SOURCE_OVERLAP_S_MAX = 30 * 24 * 3600  # a month to change it at the provider
+SOURCE_ATTRIBUTES_MAX = 64  # of a map
+SOURCE_POINTER_CHARS_MAX = 256  # of a JSON pointer
+SOURCE_JOIN_MAX = 8  # parts of a joined value
+SOURCE_FORM_FIELDS_MAX = 1_000  # of a form or query, which are parsed whole
+SOURCE_SAMPLES_MAX = 20  # kept of a source, of verified requests, and as many of refused ones
+SOURCE_SAMPLE_BYTES_MAX = 64 * 1024  # kept of a body: 20 of 1,000 sources are at most 1.3 GB
+SOURCE_HEADERS_BYTES_MAX = 8 * 1024  # kept of the headers of a sample
+
 # --- monitoring ---
 MEMBER_HEARTBEAT_S = 5.0  # between heartbeats of a process of the hub, one row each
 MEMBER_LOST_S = 16.0  # without a heartbeat, of which three were due, a process is lost

@@ -280,6 +280,11 @@ PRESENT_CLIENTS = _newest(
 MISSED_HEARTBEATS = Counter(
     "eventhub_missed_heartbeats", "Heartbeats of monitored applications that were missed."
 )
+SOURCE_REQUESTS = Counter(
+    "eventhub_source_requests",
+    "Requests of providers to sources, by outcome.",
+    ["provider", "outcome"],
+)
 TIMERS = _newest("eventhub_timers", "Timers of all zones.")
 TIMERS_DUE = _newest("eventhub_timers_due", "Timers that are due and have not fired yet.")
 TIMERS_FIRED = Counter("eventhub_timers_fired", "Fires of timers.")

@@ -38,7 +38,7 @@ class EventId(_message.Message):
     def __init__(self, client: _Optional[str] = ..., timestamp_us: _Optional[int] = ..., sequence: _Optional[int] = ..., incarnation: _Optional[int] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("producer_id", "text_id", "source", "domain", "type", "name", "version", "attributes", "body", "content_type", "node", "application", "environment", "mask", "priority", "expires_at_us", "time_us", "key", "bundle", "depends", "correlation", "cause", "traceparent", "destinations", "security_level", "summary", "bundle_number", "time_constraint_ms", "merge_scheme", "tombstone", "audience", "order")
+    __slots__ = ("producer_id", "text_id", "source", "domain", "type", "name", "version", "attributes", "body", "content_type", "node", "application", "environment", "mask", "priority", "expires_at_us", "time_us", "key", "bundle", "depends", "correlation", "cause", "traceparent", "destinations", "security_level", "summary", "bundle_number", "time_constraint_ms", "merge_scheme", "tombstone", "audience", "order", "filterable_data")
     PRODUCER_ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_ID_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
@@ -71,6 +71,7 @@ class Event(_message.Message):
     TOMBSTONE_FIELD_NUMBER: _ClassVar[int]
     AUDIENCE_FIELD_NUMBER: _ClassVar[int]
     ORDER_FIELD_NUMBER: _ClassVar[int]
+    FILTERABLE_DATA_FIELD_NUMBER: _ClassVar[int]
     producer_id: EventId
     text_id: str
     source: str
@@ -103,7 +104,8 @@ class Event(_message.Message):
     tombstone: bool
     audience: _containers.RepeatedScalarFieldContainer[str]
     order: str
-    def __init__(self, producer_id: _Optional[_Union[EventId, _Mapping]] = ..., text_id: _Optional[str] = ..., source: _Optional[str] = ..., domain: _Optional[str] = ..., type: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., attributes: _Optional[bytes] = ..., body: _Optional[bytes] = ..., content_type: _Optional[str] = ..., node: _Optional[str] = ..., application: _Optional[_Iterable[str]] = ..., environment: _Optional[bytes] = ..., mask: _Optional[int] = ..., priority: _Optional[int] = ..., expires_at_us: _Optional[int] = ..., time_us: _Optional[int] = ..., key: _Optional[str] = ..., bundle: _Optional[str] = ..., depends: _Optional[_Iterable[str]] = ..., correlation: _Optional[str] = ..., cause: _Optional[str] = ..., traceparent: _Optional[str] = ..., destinations: _Optional[_Iterable[str]] = ..., security_level: _Optional[_Union[SecurityLevel, str]] = ..., summary: _Optional[str] = ..., bundle_number: _Optional[int] = ..., time_constraint_ms: _Optional[int] = ..., merge_scheme: _Optional[str] = ..., tombstone: _Optional[bool] = ..., audience: _Optional[_Iterable[str]] = ..., order: _Optional[str] = ...) -> None: ...
+    filterable_data: bool
+    def __init__(self, producer_id: _Optional[_Union[EventId, _Mapping]] = ..., text_id: _Optional[str] = ..., source: _Optional[str] = ..., domain: _Optional[str] = ..., type: _Optional[str] = ..., name: _Optional[str] = ..., version: _Optional[str] = ..., attributes: _Optional[bytes] = ..., body: _Optional[bytes] = ..., content_type: _Optional[str] = ..., node: _Optional[str] = ..., application: _Optional[_Iterable[str]] = ..., environment: _Optional[bytes] = ..., mask: _Optional[int] = ..., priority: _Optional[int] = ..., expires_at_us: _Optional[int] = ..., time_us: _Optional[int] = ..., key: _Optional[str] = ..., bundle: _Optional[str] = ..., depends: _Optional[_Iterable[str]] = ..., correlation: _Optional[str] = ..., cause: _Optional[str] = ..., traceparent: _Optional[str] = ..., destinations: _Optional[_Iterable[str]] = ..., security_level: _Optional[_Union[SecurityLevel, str]] = ..., summary: _Optional[str] = ..., bundle_number: _Optional[int] = ..., time_constraint_ms: _Optional[int] = ..., merge_scheme: _Optional[str] = ..., tombstone: _Optional[bool] = ..., audience: _Optional[_Iterable[str]] = ..., order: _Optional[str] = ..., filterable_data: _Optional[bool] = ...) -> None: ...
 
 class EventFrame(_message.Message):
     __slots__ = ("listener", "segment", "sequence", "prev", "liveness", "appended_at_us", "registrations", "latest_version", "signature", "variables", "session", "stream", "out_of_order", "attempt", "event")

@@ -115,7 +115,8 @@ def _plain_payloads(
     services: EmitServices, sender: Sender, info: StreamInfo, request: EmitRequest
 ) -> list[bytes] | None:
     """Return the stored bytes of the events if nothing but their JSON decides on them; None if each
-    must be looked at: for a type, a session or a key of the request, or because it is not plain.
+    must be looked at: for a type, a session, a key of the request, a body that filters read, or
+    because it is not plain.
     """
     principal = sender.principal
     if (
@@ -124,6 +125,7 @@ def _plain_payloads(
         or sender.idempotency_key
         or principal.session is not None
         or info.undeclared == "refuse"
+        or info.filterable_data  # a body has to be within its bounds, and its event is marked
         or not services.types.has_none(principal.zone_id)
     ):
         return None

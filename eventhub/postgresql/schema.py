@@ -27,6 +27,7 @@ APPS = {
     "jobs": "sparkjobs/runs",
     "monitoring": "eventhub/monitoring",
     "registrations": "registrations",
+    "sources": "registrations/sources",
     "timers": "registrations/timers",
     "types": "eventhub/types",
 }  # the folder of each app with tables, by Django's label

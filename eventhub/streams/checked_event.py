@@ -1,16 +1,38 @@
-"""Checks an event that a management request contains, as the emit route does. Django module."""
+"""Checks an event that a management request contains, and the stream that it names, as the emit
+route does. Django module.
+"""
 
+from eventhub.access.grants import HUB_STREAMS
 from eventhub.access.principal import Actor, is_shown
 from eventhub.access.selectors import channel_mask
 from eventhub.api.announcements import raw_connection
+from eventhub.base.errors import Forbidden
 from eventhub.event.envelope import Event
 from eventhub.event.errors import ImmutableProperty
 from eventhub.event.inbound import EventIn, event_mask, stored_bytes
+from eventhub.eventlog import streams
 from eventhub.eventlog.drafts import Draft
+from eventhub.eventlog.errors import StreamDeleting
 from eventhub.eventlog.originals import find_originals_now
 from eventhub.eventlog.streams import StreamRow
 from eventhub.types import selectors as types
 from eventhub.types.originals import PossibleCopy, may_be_copy, require_kept
+
+
+def stream_to_emit(actor: Actor, name: str) -> StreamRow:
+    """Return the stream, to which the actor may emit. Raises Forbidden, UnknownStream,
+    StreamDeleting.
+    """
+    if name in HUB_STREAMS:
+        raise Forbidden(
+            f"Only the hub itself writes to the stream `{name}`; choose another stream.",
+            field="stream",
+        )
+    actor.require("emit", name)
+    found = streams.get_stream(raw_connection(), actor.zone_id, name)
+    if found.deletes_at_us is not None:
+        raise StreamDeleting.of(name, found.deletes_at_us, field="stream")
+    return found
 
 
 def checked_draft(*, actor: Actor, row: StreamRow, event: EventIn, client: str) -> Draft:

@@ -14,15 +14,15 @@ _JSON = "application/json"
 _RAW = "application/x-ndjson"
 # What the command line does by itself: `emit`, `listen`, `segments download`, `login`. Passwords
 # are typed in the console, not in a shell, which stores them in its history. Events of a session
-# have no end.
+# have no end. Webhooks are sent by providers.
 _BY_HAND = re.compile(
-    r"/v1/(session(/setup|/password)?|sessions/{session}/events"
+    r"/v1/(session(/setup|/password)?|webhooks/{token}|sessions/{session}/events"
     r"|streams/{stream}/(events|segments/{segment}/raw))"
 )
 # whose last word is the verb itself
 _ACTIONS = {
     *("apply", "cancel", "check", "discard", "dry-run", "explain", "heartbeat", "interest"),
-    *("pause", "preview", "resend", "restore", "resume", "skip", "verify"),
+    *("pause", "preview", "resend", "restore", "resume", "skip", "test", "verify"),
 }
 _VERBS = {"GET": "show", "POST": "create", "PUT": "set", "PATCH": "update", "DELETE": "delete"}
 # the help of each group of commands: its thing first, then what its commands do
@@ -76,6 +76,10 @@ GROUPS = {
     "sessions claims": "Events that a session has not acknowledged: list them.",
     "sessions positions": "Positions of a consumer session: list them by stream.",
     "sessions pull": "Events of a consumer session: get the next ones, each for a time.",
+    "sources": "Sources (webhooks of third parties): create, change and delete them.",
+    "sources samples": "The last requests to a source: list and show them.",
+    "sources secrets": "Secrets of a source: replace the present one.",
+    "sources url": "The secret URL of a source: replace it.",
     "storage": "The storage in use, and the quota of the hub.",
     "streams": "Streams: create, change and delete them.",
     "streams closure": "The closure of a stream: which events match an interest.",

@@ -25,6 +25,7 @@ from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES
 from registrations.interest.operations import INTEREST_ROUTES
+from registrations.sources.operations import SOURCE_ROUTES
 
 _HOT_ROUTES = (
     *HTTP_ROUTES,
@@ -33,6 +34,7 @@ _HOT_ROUTES = (
     *LISTEN_ROUTES,
     *PULL_ROUTES,
     *SESSION_ROUTES,
+    *SOURCE_ROUTES,
     *EXPLAIN_ROUTES,
 )
 _METHODS = ("get", "post", "put", "patch", "delete")

@@ -1,4 +1,5 @@
-"""Encrypts the secrets of endpoints again, under the present EVENTHUB_SECRET_KEY. SQL module.
+"""Encrypts the secrets of endpoints and sources again, under the present EVENTHUB_SECRET_KEY.
+SQL module.
 
 It can be stopped at any time and run again: a secret that is encrypted under the present key is
 left as it is. Workers go on meanwhile, since they decrypt with the former keys too.
@@ -17,22 +18,23 @@ from registrations.endpoints.secrets import Keyring, Unsealable
 _TABLES = (
     ("sealed_of_endpoints", "replace_of_endpoints"),
     ("sealed_secrets", "replace_secrets"),
+    ("sealed_of_sources", "replace_of_sources"),
 )
 
 
 class Progress(NamedTuple):
-    """The secrets that were read and encrypted again, and the endpoints with secrets that none of
-    the keys decrypts.
+    """The secrets that were read and encrypted again, and the owners of secrets that none of the
+    keys decrypts, such as `endpoint 7`.
     """
 
     read: int = 0
     encrypted: int = 0
-    unreadable: frozenset[int] = frozenset()
+    unreadable: frozenset[str] = frozenset()
 
 
 class _Row(NamedTuple):
     id: int
-    endpoint_id: int
+    owner: str
     sealed: bytes
 
 
@@ -70,7 +72,7 @@ def _reencrypt(
             if not keyring.is_current(row.sealed):
                 changed.append((row.id, row.sealed, keyring.seal(keyring.unseal(row.sealed))))
         except Unsealable:
-            unreadable.add(row.endpoint_id)
+            unreadable.add(row.owner)
     if changed:
         ids, before, sealed = zip(*changed, strict=True)
         values = {"ids": [*ids], "before": [*before], "sealed": [*sealed]}

@@ -1,4 +1,4 @@
--- The encrypted secrets of endpoints, as workers read and the re-encryption changes them.
+-- The encrypted secrets of endpoints and sources, as workers read and the re-encryption changes them.
 
 -- name: of_endpoints
 -- Secrets that have not expired. An endpoint that a process of the release before created has its secret in its own row only.
@@ -15,7 +15,7 @@ SELECT 0, e.id, 'v1', e.secret, NULL
 
 -- name: sealed_of_endpoints
 -- A batch of endpoints with their encrypted secrets, by id.
-SELECT id, id AS endpoint_id, secret AS sealed FROM endpoints
+SELECT id, 'endpoint ' || id AS owner, secret AS sealed FROM endpoints
  WHERE id > %(after)s AND deleted_at IS NULL ORDER BY id LIMIT %(rows_max)s
 
 -- name: replace_of_endpoints
@@ -26,10 +26,20 @@ UPDATE endpoints e SET secret = n.sealed
 
 -- name: sealed_secrets
 -- A batch of encrypted secrets, by id.
-SELECT id, endpoint_id, sealed FROM endpoint_secrets WHERE id > %(after)s ORDER BY id LIMIT %(rows_max)s
+SELECT id, 'endpoint ' || endpoint_id AS owner, sealed FROM endpoint_secrets WHERE id > %(after)s ORDER BY id LIMIT %(rows_max)s
 
 -- name: replace_secrets
 -- Unless a secret was replaced since it was read.
 UPDATE endpoint_secrets s SET sealed = n.sealed
+  FROM unnest(%(ids)s::bigint[], %(before)s::bytea[], %(sealed)s::bytea[]) AS n (id, before, sealed)
+ WHERE s.id = n.id AND s.sealed = n.before
+
+-- name: sealed_of_sources
+-- A batch of encrypted secrets of sources, by id.
+SELECT id, 'source ' || source_id AS owner, sealed FROM source_secrets WHERE id > %(after)s ORDER BY id LIMIT %(rows_max)s
+
+-- name: replace_of_sources
+-- Unless a secret was replaced since it was read.
+UPDATE source_secrets s SET sealed = n.sealed
   FROM unnest(%(ids)s::bigint[], %(before)s::bytea[], %(sealed)s::bytea[]) AS n (id, before, sealed)
  WHERE s.id = n.id AND s.sealed = n.before

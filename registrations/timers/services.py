@@ -7,18 +7,15 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F
 
-from eventhub.access.grants import HUB_STREAMS
 from eventhub.access.principal import Actor
 from eventhub.access.rate_limits import spend_now
 from eventhub.api.announcements import announce, raw_connection
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
-from eventhub.base.errors import EventHubError, EventTooLarge, Forbidden, InvalidField
+from eventhub.base.errors import EventHubError, EventTooLarge, InvalidField
 from eventhub.event.inbound import from_objects
-from eventhub.eventlog import streams
-from eventhub.eventlog.errors import StreamDeleting
 from eventhub.eventlog.streams import StreamRow
-from eventhub.streams.checked_event import checked_draft
+from eventhub.streams.checked_event import checked_draft, stream_to_emit
 from registrations import statements
 from registrations.errors import UnknownRegistration
 from registrations.quotas import require_room
@@ -101,18 +98,10 @@ def delete_timer(*, actor: Actor, timer: Timer) -> None:
 
 
 def _stream(actor: Actor, name: str) -> StreamRow:
-    """Return the stream, on which the actor may emit. Raises Forbidden, UnknownStream,
-    StreamDeleting, InvalidField.
+    """Return the stream, on which the actor may emit. Raises what `stream_to_emit` raises, and
+    InvalidField for a transient one.
     """
-    if name in HUB_STREAMS:
-        raise Forbidden(
-            f"Only the hub itself writes to the stream `{name}`; choose another stream.",
-            field="stream",
-        )
-    actor.require("emit", name)
-    found = streams.get_stream(raw_connection(), actor.zone_id, name)
-    if found.deletes_at_us is not None:
-        raise StreamDeleting.of(name, found.deletes_at_us, field="stream")
+    found = stream_to_emit(actor, name)
     if found.policy.durability == "transient":
         message = "A transient stream is in memory only, so no timer can be on it."
         raise InvalidField(message, field="stream")

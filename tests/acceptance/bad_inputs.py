@@ -19,14 +19,19 @@ from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES
 from registrations.interest.operations import INTEREST_ROUTES
+from registrations.sources.operations import SOURCE_ROUTES
 from tests.live import Answer, LiveHub, LiveZone
 
 EVENT = {"domain": "shop", "type": "order.placed"}
 DECLARED: dict[str, Any] = {"domain": "shop", "type": "measured", "attributes": {"n": 1}}
 # Written on purpose: refused logins are counted, and listeners that started before they were
-# refused are recorded. Open sockets are counted. There are no other leases and heartbeats.
+# refused are recorded. Open sockets are counted, and so are requests to sources. There are no other
+# leases and heartbeats.
 NOT_DIGESTED = frozenset(
-    {"listeners", "login_attempts", "members", "socket_counts", "web_processes"}
+    {
+        *("listeners", "login_attempts", "members", "socket_counts", "web_processes"),
+        *("source_counts", "source_samples"),
+    }
 )
 NOT_DIGESTED_COLUMN = "watchers"  # of heads: the processes that follow a stream
 _METHODS = ("get", "post", "put", "patch", "delete")
@@ -152,6 +157,7 @@ class World:
 
         self._sessions(zone, them)
         self._timers(zone)
+        self._sources(zone)
         self._patterns(zone)
 
     def _sessions(self, zone: LiveZone, them: str) -> None:
@@ -184,6 +190,15 @@ class World:
             made = zone.hub.call("POST", path, new, key=zone.admin)
             assert made.status == 201, made
             self.marks[mark] = str(made.json["id"])
+
+    def _sources(self, zone: LiveZone) -> None:
+        """Create a source, and one that is disabled, with the tokens of their URLs."""
+        for mark, name, enabled in (("source", "taken", True), ("disabledsource", "off", False)):
+            body = {"name": name, "stream": "orders", "provider": "github", "enabled": enabled}
+            made = zone.hub.call("POST", "/v1/sources", body, key=zone.admin)
+            assert made.status == 201, made
+            self.marks[f"<{mark}>"] = str(made.json["id"])
+            self.marks[f"<{mark}token>"] = made.json["path"].rpartition("/")[2]
 
     def _timers(self, zone: LiveZone) -> None:
         """Create two suspended timers; the second one is past its end."""
@@ -275,6 +290,7 @@ HOT_ROUTES = (
     *LISTEN_ROUTES,
     *SESSION_ROUTES,
     *PULL_ROUTES,
+    *SOURCE_ROUTES,
     *EXPLAIN_ROUTES,
 )
 

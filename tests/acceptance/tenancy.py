@@ -23,6 +23,7 @@ ZONELESS = frozenset(
         *("POST /v1/session/setup", "POST /v1/session/password"),
         *("GET /v1/ws", "WS ack", "WS forget", "WS hello", "WS ping", "WS pong", "WS confirm"),
         *("WS resend", "WS disconnect", "WS credit", "WS nak"),
+        "POST /v1/webhooks/{token}",
         "WS stop",  # these name a listen of the same socket
     }
 )
@@ -163,6 +164,14 @@ READS = (
     Row("GET /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage"),
     Row("GET /v1/registrations/{registration}/timers/{handle}",
         "/v1/registrations/<registration>/timers/<handle>", "emit manage"),
+    Row("GET /v1/sources", "/v1/sources", "emit manage", own=True),
+    Row("GET /v1/sources", "/v1/sources?client=<client>", "emit manage", own=True),
+    Row("GET /v1/sources/{source}", "/v1/sources/<source>", "emit manage"),
+    Row("GET /v1/sources/{source}/samples", "/v1/sources/<source>/samples", "emit manage"),
+    Row("GET /v1/sources/{source}/samples/{sample}", "/v1/sources/<source>/samples/<sample>",
+        "emit manage"),
+    Row("POST /v1/sources/{source}/test", "/v1/sources/<source>/test", "emit manage",
+        body={"body": "{}"}),
     Row("GET /v1/types", "/v1/types", "emit listen manage peer", own=True),
     Row("GET /v1/types/{domain}/{type}", "/v1/types/<type>", "emit listen manage peer"),
     Row("GET /v1/types/{domain}/{type}/{version}", "/v1/types/<type>/1",
@@ -207,6 +216,13 @@ WRITES = (
     Row("POST /v1/patterns", "/v1/patterns",
         body={"group": "<patterngroupname>", "name": "mine", "language": "ready", "text": "{A}"}),
     Row("PATCH /v1/patterns/{pattern}", "/v1/patterns/<pattern>", body={"text": "{B}"}),
+    Row("POST /v1/sources", "/v1/sources", "emit",
+        body={"stream": "<stream>", "client": "<client>", "name": "more", "provider": "github"}),
+    Row("PATCH /v1/sources/{source}", "/v1/sources/<source>", "emit manage",
+        body={"enabled": False}),
+    Row("POST /v1/sources/{source}/url", "/v1/sources/<source>/url", "emit manage", body={}),
+    Row("POST /v1/sources/{source}/secrets", "/v1/sources/<source>/secrets", "emit manage",
+        body={}),
     Row("POST /v1/timers", "/v1/timers", "emit",
         body={"stream": "<stream>", "client": "<client>", "handle": "more", "after_s": 36_000}),
     Row("PATCH /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage", body={"suspended": False}),
@@ -300,6 +316,7 @@ WRITES = (
       for method, after, body in (("DELETE", "", None), ("POST", "/restore", {}))),
     Row("DELETE /v1/patterns/{pattern}", "/v1/patterns/<pattern>"),
     Row("DELETE /v1/pattern-groups/{pattern_group}", "/v1/pattern-groups/<patterngroup>"),
+    Row("DELETE /v1/sources/{source}", "/v1/sources/<source>", "emit manage"),
     Row("DELETE /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage"),
     Row("DELETE /v1/registrations/{registration}/timers/{handle}",
         "/v1/registrations/<registration>/timers/<handle>", "emit manage"),
@@ -340,6 +357,7 @@ class Tenants:
         self._interest(sink)
         self._sessions()
         self._patterns()
+        self._source()
 
     def _interest(self, sink: Sink) -> None:
         zone, key = self.zone, self.owner
@@ -426,6 +444,18 @@ class Tenants:
         ):
             self.marks[f"<{mark}>"] = _made(self.hub.call("POST", path, made, key=self.owner))["id"]
         self.marks["<patterngroupname>"] = name
+
+    def _source(self) -> None:
+        """Create a source and let its provider send a request."""
+        made = _made(self.hub.call("POST", "/v1/sources", {
+            "name": f"{NAME}-source", "stream": NAME, "provider": "api-key", "secret": SECRET,
+            "options": {"name": "X-Key"}, "mapping": {"attributes": {"code": {"value": SECRET}}},
+        }, key=self.owner))  # fmt: skip
+        sent = self.hub.call("POST", made["path"], {"a": SECRET}, headers={"X-Key": SECRET})
+        assert sent.status == 200, sent
+        path = f"/v1/sources/{made['id']}/samples"
+        sample = self.hub.call("GET", path, key=self.owner).json["items"][0]
+        self.marks |= {"<source>": made["id"], "<sample>": sample["id"]}
 
     def send(self, row: Row, who: str, *, zone: str = "") -> Answer:
         """Return the row's request by one of `keys`, by the `owner`, or by the `operator`."""

@@ -1,13 +1,14 @@
-"""`backtest`: a backtest of a filter by Spark over an archived stream, against the hub's own dry
-run over recent events.
+"""`backtest`: back-tests by Spark over an archived stream: of a filter, against the hub's own dry
+run over recent events, and of patterns, against the filter.
 """
 
 import json
 import shutil
 import tempfile
 import urllib.request
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,12 +23,24 @@ PARAMS = {
     "zone": "default", "zone_id": 1, "stream": "stream-100", "stream_id": 100,
     "language": "predicate", "filter": FILTER, "sample_max": 100,
 }  # fmt: skip
+# their keys are spread over tasks, or one task has all that they take, a tenth
+PATTERN = "{high: *::* | $load > 95}; {low: *::* | $load < 5}"
+PATTERNS = {"keys": f"{PATTERN} per $device", "order": PATTERN}
 
 
 def cases(world: World, pace: Pace) -> list[Case]:
     searched = _Searched(world, pace)
     return [
         Case("backtest", "events/s", searched.by_spark, {"dry_run": searched.by_the_hub}),
+        *(
+            Case(
+                f"backtest_pattern_{name}",
+                "events/s",
+                partial(searched.of_pattern, text),
+                {"of_filter": searched.by_spark},
+            )
+            for name, text in PATTERNS.items()
+        ),
     ]
 
 
@@ -40,8 +53,20 @@ class _Searched:
         self._folder = Path(world.data) / "backtest"
 
     def by_spark(self) -> Reading:
+        return self._driven(PARAMS)
+
+    def of_pattern(self, text: str) -> Reading:
+        pattern = {
+            "language": "ready",
+            "pattern": text,
+            "streams": [PARAMS["stream"]],
+            "stream_ids": [PARAMS["stream_id"]],
+        }
+        return self._driven({**PARAMS, **pattern})
+
+    def _driven(self, params: dict[str, Any]) -> Reading:
         history = self._history()
-        found = driven(history, "backtest", PARAMS, self._folder)
+        found = driven(history, "backtest", params, self._folder)
         events = int(found.result.figures["searched_events"] or 0)
         assert events == history.segments * min(SEGMENT_EVENTS, history.events)
         matches = float(found.result.figures["matches"] or 0)

@@ -37,6 +37,7 @@ PAGES = {
     "applications": "Applications",
     "patterns": "Patterns",
     "sessions": "Sessions",
+    "sources": "Sources",
     "timers": "Timers",
     "channels": "Channels",
     "clients": "Clients",
@@ -62,6 +63,7 @@ FORMS = {  # what opens each
     "applications": "New application",
     "patterns": "New pattern",
     "sessions": "New session",
+    "sources": "New source",
     "timers": "New timer",
     "channels": "New channel",
     "clients": "New client",
@@ -174,7 +176,7 @@ def test_the_chosen_colours_stay(desk: Desk) -> None:
 def test_keys_lead_everywhere(desk: Desk) -> None:
     page = desk.open("overview", "Overview")
     for key, heading in (("l", "Live events"), ("s", "Streams"), ("t", "Types"), ("h", "Channels"),
-                         ("a", "Applications"), ("i", "Timers"),
+                         ("a", "Applications"), ("k", "Sources"), ("i", "Timers"),
                          ("f", "Filters"), ("r", "Registrations"), ("n", "Sessions"),
                          ("p", "Groups"), ("m", "Limits"), ("b", "Members"), ("z", "Traces"),
                          ("u", "Audit trail"), ("w", "Operators"), ("v", "Patterns"),

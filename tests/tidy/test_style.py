@@ -22,7 +22,7 @@ from tests.tidy.source import (
 FILE_LINES_MAX = 400
 # a line each and nothing to follow: one file is the point
 TABLES = {
-    "eventhub/base/limits.py": 1_100,
+    "eventhub/base/limits.py": 1_200,
     "eventhub/eventlog/models.py": 600,
     "registrations/models.py": 700,
     "delivery/models.py": 700,

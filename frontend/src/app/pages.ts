@@ -23,6 +23,7 @@ import {
   IconUsersGroup,
   IconUsers,
   IconWebhook,
+  IconWorldDownload,
   type TablerIcon,
 } from "@tabler/icons-react";
 
@@ -46,6 +47,7 @@ export const GROUPS: readonly { label: string; pages: readonly Page[] }[] = [
       { path: "streams", label: "Streams", icon: IconStack2, key: "s" },
       { path: "types", label: "Types", icon: IconBraces, key: "t" },
       { path: "applications", label: "Applications", icon: IconApps, key: "a" },
+      { path: "sources", label: "Sources", icon: IconWorldDownload, key: "k" },
       { path: "timers", label: "Timers", icon: IconAlarm, key: "i" },
       { path: "channels", label: "Channels", icon: IconTags, key: "h" },
     ],

@@ -55,6 +55,8 @@ async def test_a_deleted_zone_ends_with_everything_in_it(
     for one in (zone, other):
         timer = {"stream": "orders", "handle": "daily", "cron": "0 8 * * *"}
         assert ask(one, "POST", "timers", timer).status == 201
+        source = {"stream": "orders", "name": "hook", "provider": "github"}
+        assert ask(one, "POST", "sources", source).status == 201
         await until(lambda: one.emit("orders", EVENT).status == 200)  # noqa: B023
     sink.wait(1, "/zone")
     [(id,)] = hub.sql("SELECT id FROM zones WHERE name = %s", zone.name)
@@ -78,6 +80,7 @@ async def test_a_deleted_zone_ends_with_everything_in_it(
         "application_groups": "zone_id = %s",
         "timers": "zone_id = %s",
         "timer_counts": "zone_id = %s",
+        "sources": "zone_id = %s",
     }
     left = {
         name: hub.sql(f"SELECT count(*) FROM {name} WHERE {of}", id)[0][0]
@@ -86,4 +89,5 @@ async def test_a_deleted_zone_ends_with_everything_in_it(
     assert left == dict.fromkeys(live, 0)
     assert other.emit("orders", EVENT).status == 200
     assert len(ask(other, "GET", "timers").json["items"]) == 1
+    assert len(ask(other, "GET", "sources").json["items"]) == 1
     assert ask(other, "GET", "types/shop/order.placed").status == 200

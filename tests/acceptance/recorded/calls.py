@@ -11,6 +11,7 @@ from tests.acceptance.recorded import (
     patterns,
     recovery,
     sessions,
+    sources,
     streams,
     timers,
     wrong,
@@ -24,6 +25,7 @@ CALLS = [
     *sessions.CALLS,
     *interest.CALLS,
     *delivered.CALLS,
+    *sources.CALLS,
     *every.calls(),
     *every.OTHERS,
     sql("DELETE FROM job_runs WHERE state = 'waiting'"),
@@ -35,4 +37,5 @@ CALLS = [
     *patterns.CALLS,
     *patterns.ENDED,
     *interest.ENDED,
+    *sources.ENDED,
 ]

@@ -22,6 +22,8 @@ PARAMETERS = {
     "replay": "1",
     "registration": "<registration>",
     "timer": "1",
+    "source": "<source>",
+    "sample": "1",
     "pattern": "<pattern>",
     "pattern_group": "<patterngroup>",
     "handle": "tick",
@@ -43,8 +45,8 @@ PARAMETERS = {
 }
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 _OPERATORS = (*("/v1/zones", "/v1/jobs", "/v1/members", "/v1/operators", "/v1/session/password"),)
-# For the systems that operate the hub: about no stream, and open to callers without a credential.
-OPEN = ("/healthz", "/readyz", "/metrics")
+# Open to callers without a credential: for the systems that operate the hub, and for providers.
+OPEN = ("/healthz", "/readyz", "/metrics", "/v1/webhooks/{token}")
 
 
 class Operation(documented.Operation):

@@ -88,7 +88,8 @@ def test_secrets_under_none_of_the_keys_are_listed_and_left(world: CallbacksWorl
     [lost] = add(world, LOST, 1)
     done = run(world, NEW, OLD)
     assert done.returncode == 1
-    assert f"Secrets of 1 endpoints are encrypted under none of the keys: {lost}." in done.stderr
+    refusal = "Secrets of 1 endpoints and sources are encrypted under none of the keys:"
+    assert f"{refusal} endpoint {lost}." in done.stderr
     assert "EVENTHUB_SECRET_KEY_FALLBACKS" in done.stderr
     assert under(world, NEW).count(True) == 6
     assert under(world, LOST).count(True) == 3

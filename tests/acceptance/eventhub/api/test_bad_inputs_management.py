@@ -16,7 +16,8 @@ from eventhub.http.routes import HTTP_ROUTES
 from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES
 from registrations.interest.operations import INTEREST_ROUTES
-from tests.acceptance import bad_patterns, bad_timers
+from registrations.sources.operations import SOURCE_ROUTES
+from tests.acceptance import bad_patterns, bad_sources, bad_timers
 from tests.acceptance.bad_inputs import EMIT, Bad, World, routes
 
 pytestmark = pytest.mark.usefixtures("untouched")
@@ -42,6 +43,8 @@ PARAMETERS = {
     "session": "<session>",
     "session_group": "<sessiongroup>",
     "secret": "1",
+    "source": "<source>",
+    "sample": "1",
     "key": "a/b",
     "domain": "shop",
     "type": "order.placed",
@@ -65,6 +68,8 @@ UNKNOWN = {  # what no name can be is not there
     "session": "unknown_session",
     "session_group": "unknown_session_group",
     "secret": "unknown_secret",
+    "source": "unknown_source",
+    "sample": "unknown_sample",
     "job": "unknown_job",
     "run": "unknown_run",
 }
@@ -84,6 +89,7 @@ _ROUTES = (
     *LISTEN_ROUTES,
     *SESSION_ROUTES,
     *PULL_ROUTES,
+    *SOURCE_ROUTES,
     *EXPLAIN_ROUTES,
 )
 HOT = {f"{route.method} {route.path}" for route in _ROUTES}
@@ -416,6 +422,7 @@ CASES = (
     *_OF_APPLICATIONS,
     *bad_timers.bad_requests(),
     *bad_patterns.bad_requests(),
+    *bad_sources.bad_requests(),
 )
 
 

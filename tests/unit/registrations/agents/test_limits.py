@@ -199,6 +199,21 @@ def test_recent_events_of_all_agents_are_bounded(monkeypatch: pytest.MonkeyPatch
     assert len(engine.state()) < 40_000
 
 
+def test_an_agent_forgets_events_of_all_its_filters_up_to_the_same_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "AGENT_RECENT_BYTES_MAX", 20_000)
+    rare = "(length (recent 100 (exists rare)))"
+    engine = engine_of(f"(announce 'is (object 'all (length (recent 100)) 'rare {rare}))")
+    counts = []
+    for n in range(1, 61):
+        attributes = {"rare": 1} if n == 1 else {"x": "y" * 500}
+        outputs = engine.feed(position(n), Event("d", "t", attributes))
+        counts.append(announced(outputs)[0][1])
+    assert counts[5] == {"all": 6, "rare": 1}
+    assert counts[-1]["all"] < 25 and counts[-1]["rare"] == 0
+
+
 @pytest.mark.parametrize(("deep", "code"), [(0, None), (1, "call_depth_max")])
 def test_functions_call_each_other_exactly_so_deep(deep: int, code: str | None) -> None:
     calls = limits.AGENT_CALL_DEPTH_MAX + deep

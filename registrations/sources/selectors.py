@@ -1,0 +1,38 @@
+"""Reads of sources. Django module."""
+
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+
+from eventhub.access.principal import Actor
+from registrations.scope import like_patterns, scope
+from registrations.sources.models import Source, SourceSample, SourceSecret
+
+COUNTS = ("stored", "repeated", "answered", "failed", "refused")
+
+
+def sources_of(*, actor: Actor) -> QuerySet[Source]:
+    """Select the sources that an actor may see: of its own client, to streams that it may emit to;
+    or all sources of the zone for its managers.
+    """
+    former = SourceSecret.objects.filter(source=OuterRef("pk"), expires_at__isnull=False)
+    found = Source.objects.filter(zone_id=actor.zone_id).annotate(
+        client_name=F("client__name"),
+        stream_name=F("stream__name"),
+        former_secret_expires_at=Subquery(former.order_by("-pk").values("expires_at")[:1]),
+        verified_at=F("sourcecount__verified_at"),
+        refused_at=F("sourcecount__refused_at"),
+        **{name: F(f"sourcecount__{name}") for name in COUNTS},
+    )
+    if actor.manages_zone:
+        return found
+    patterns = like_patterns(actor=actor, action="emit")
+    if patterns is not None:
+        emits = Q(stream__name__in=[])
+        for pattern in patterns:
+            emits |= Q(stream__name__like=pattern)
+        found = found.filter(emits)
+    return found.filter(client_id=scope(actor=actor))
+
+
+def samples_of(*, source_id: int) -> QuerySet[SourceSample]:
+    """Select the last requests to a source."""
+    return SourceSample.objects.filter(source_id=source_id)
