@@ -2,14 +2,7 @@
 
 import pytest
 
-from tests.acceptance.consumers import (
-    SHOP,
-    acknowledge,
-    connect,
-    consumer,
-    create_session,
-    numbers,
-)
+from tests.acceptance.consumers import SHOP, connect, consumer, create_session, numbers
 from tests.acceptance.eventhub.access.test_audience import FOR_OPS, put_into, received_by
 from tests.acceptance.wire import EVENT, session
 from tests.live import LiveHub, LiveZone
@@ -94,5 +87,5 @@ async def test_an_event_that_waits_for_the_window_is_not_sent_to_a_client_that_l
         put_into(orders, "watch")
         while await received_by(reader, orders, "others") != [2]:
             pass  # until this connection knows
-        await acknowledge(reader, 1)
+        await reader.say("ack", session="s", stream="orders", sequence=1)
         assert await numbers(reader, 1) == [4]

@@ -173,3 +173,9 @@ def test_the_engine_has_the_interface_of_pattern_engines() -> None:
     engine: PatternEngine = AgentEngine()  # type: ignore[assignment]  # further outputs
     assert engine.feed(position(1), event()) == []
     assert engine.waiting(0) is None
+
+
+def test_two_counts_of_one_filter_examine_as_many_events_each() -> None:
+    engine = engine_of("(announce 'is (object 'two (length (recent 2)) 'four (length (recent 4))))")
+    outputs = fed(engine, *[{}] * 6)[-1]
+    assert announced(outputs) == [("is", {"two": 2, "four": 4})]

@@ -19,6 +19,7 @@ from registrations.patterns.pattern_engine import (
     Ended,
     EventPosition,
     Match,
+    Notify,
     Output,
     PatternEngine,
     Waiting,
@@ -322,6 +323,21 @@ def test_the_tree_shows_what_a_pattern_waits_for() -> None:
     ]
     assert root.children[1].since is not None
     assert root.children[1].since.order == 2  # the right side starts where the left matched
+
+
+def test_an_and_on_the_right_of_a_butnot_fails_it_with_the_later_of_its_sides() -> None:
+    stream = Stream("({d: D} butnot ({a: A} && {b: B})); {e: E}")
+    assert stream.emit_all("BDA") == []
+    assert bound(stream.emit("E")) == [{"d": [2], "e": [4]}]
+
+
+def test_a_part_on_the_right_starts_at_any_end_of_the_left() -> None:
+    """The left side that is preferred ended after the first event of the part."""
+    left = "({a: A}; {b: B}) || {c: C}"
+    stream = Stream(f"({left}); (({{d: D}}; {{f: F}}) do notify(d)); {{e: E}}")
+    assert stream.emit_all("CDAB") == []
+    [output] = stream.emit("F")
+    assert isinstance(output, Notify) and [*output.bindings] == ["d"]
 
 
 def test_a_sequence_ends_with_the_newest_event_or_not_at_all() -> None:
