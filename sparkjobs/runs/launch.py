@@ -42,6 +42,12 @@ _SHIPPED = (
 # Variables that a driver does not need, and that others on the machine might read from it.
 _WITHHELD = re.compile(r"DATABASE_|REDIS_|DJANGO_|PROMETHEUS_|EVENTHUB_|SPARK_|PYSPARK_")
 _LOCAL = re.compile(r"local(\[(\d+|\*)(,\s*\d+)?\])?")
+# Of a job's time most goes into planning. Spark would note where each column was made, by calls of
+# the JVM and a look at the stack, and check each plan after each step of the optimizer.
+QUICK_PLANS = {
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.sql.lightweightPlanChangeValidation": "false",
+}
 _LOOPBACK = re.compile(r"spark://(localhost|127\.[\d.]+|\[::1\])(:\d+)?")
 
 
@@ -130,6 +136,7 @@ def _defaults(spark: SparkSettings) -> dict[str, str]:
         "spark.log.level": "WARN",
         "spark.pyspark.python": sys.executable,
         "spark.ui.enabled": "false",
+        **QUICK_PLANS,
     }
     if _is_on_this_machine(spark):
         partitions = limits.JOB_PARTITIONS_PER_CORE * spark.cores

@@ -5,7 +5,7 @@ of all stored rows.
 import hashlib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, get_args
 
@@ -268,6 +268,16 @@ class World:
         assert (answer.status == 401) == ("www-authenticate" in answer.headers)
         assert answer.status != 405 or "allow" in answer.headers
         assert (answer.status == 426) == (answer.headers.get("upgrade") == "websocket")
+
+    def check_each(self, cases: Iterable[Bad]) -> None:
+        """Check several refusals; a failure names all that are not as they should be."""
+        wrong: dict[str, str] = {}
+        for bad in cases:
+            try:
+                self.check(bad)
+            except AssertionError as error:
+                wrong[bad.name] = str(error)
+        assert wrong == {}
 
     def digest(self) -> dict[str, str]:
         """Return a digest of all rows of each table but NOT_DIGESTED and NOT_DIGESTED_COLUMN."""

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sparkjobs.runs.java import find_java, home_of
+from sparkjobs.runs.launch import QUICK_PLANS
 from tests.spark.history import JobHistory
 
 
@@ -35,6 +36,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **QUICK_PLANS,
     }
     builder = SparkSession.builder.appName("tests")
     for name, value in settings.items():

@@ -28,12 +28,11 @@ from tests.spark.history import (
 )
 from tests.spark.planted import SIX, remove_the_attempt
 
-TABLES = ("findings", "streams", "producers", "registrations_hourly", "clients", "hours")
 HOUR_US = 3_600_000_000
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)  # two audits, and Spark is cold
+@pytest.mark.timeout(300)  # Spark is cold
 def test_each_planted_fault_is_reported_and_nothing_else(
     spark: SparkSession, history: JobHistory
 ) -> None:
@@ -43,15 +42,6 @@ def test_each_planted_fault_is_reported_and_nothing_else(
     assert audited.result.verdict == "problems"
     assert audited.result.details["finding_count"] == len(SIX)
     assert [line["kind"] for line in audited.lines("findings")] == [each.kind for each in planted]
-    before = {name: audited.rows(name) for name in TABLES}
-    partitions = spark.conf.get("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.shuffle.partitions", 2)
-    try:
-        again = audit(spark, history, number=2, files=3, backwards=True)
-    finally:
-        spark.conf.set("spark.sql.shuffle.partitions", partitions or "1")
-    assert {name: again.rows(name) for name in TABLES} == before
-    assert again.result._replace(about={}) == audited.result._replace(about={})
 
 
 def test_every_other_fault_is_reported_and_a_long_table_is_truncated(
@@ -120,11 +110,17 @@ def _store_altered(history: JobHistory, segment: int) -> None:
 def test_explained_deviations_are_not_findings(spark: SparkSession, history: JobHistory) -> None:
     """Deliveries that are late, repeated, dead-lettered, pending, not forwarded yet, skipped with a
     notice, in a dropped partition, expired before the match or before the POST, or for groups; and
-    a producer number reused by another client of the same name.
+    a producer number reused by another client of the same name. The inputs come in several files
+    and another order, and joins are spread, on which no figure depends.
     """
     _deliver_otherwise(history)
     pending = _leave_undelivered(history)
-    audited = audit(spark, history)
+    partitions = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", 2)
+    try:
+        audited = audit(spark, history, files=3, backwards=True)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", partitions or "1")
     assert audited.findings == []
     figures = audited.result.figures
     rows = [row for row in history.tables["deliveries"] if "gap_reason" not in row]

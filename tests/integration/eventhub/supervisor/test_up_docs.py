@@ -23,6 +23,7 @@ from eventhub.base import limits
 from tests.integration.up_process import EMBEDDED_VARIABLES, HOME, Hub
 
 FIRST_EVENT_PATIENCE_S = 60.0
+SCRIPT_S_MAX = 250.0  # the tutorial starts the command line thirty times, beside other tests
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TUTORIAL = re.compile(r"^## (.*?)$|^```(sh|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -115,7 +116,7 @@ def run(hub: Hub, script: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=SCRIPT_S_MAX,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

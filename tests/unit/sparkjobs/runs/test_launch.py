@@ -9,7 +9,13 @@ import pytest
 
 from sparkjobs.runs.errors import SparkConfUnreadable
 from sparkjobs.runs.folders import RunFolder
-from sparkjobs.runs.launch import DriverCommand, SparkSettings, driver_command, write_packages
+from sparkjobs.runs.launch import (
+    QUICK_PLANS,
+    DriverCommand,
+    SparkSettings,
+    driver_command,
+    write_packages,
+)
 from tests.unit.sparkjobs.runs.test_java import java_of, version
 
 SECRET = "hush-hush-hush"
@@ -42,6 +48,7 @@ def test_local_spark_stays_on_this_machine_and_in_its_folder(folder: RunFolder) 
     assert properties["spark.driver.host"] == properties["spark.driver.bindAddress"] == "127.0.0.1"
     assert properties["spark.authenticate"] == "true"
     assert properties["spark.ui.enabled"] == "false"
+    assert QUICK_PLANS.items() <= properties.items()
     assert properties["spark.sql.session.timeZone"] == "UTC"
     assert properties["spark.sql.shuffle.partitions"] == "12"
     assert properties["spark.driver.memory"] == "3g"
