@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.again import AGAIN_MAX
+
 HOME = Path(__file__).resolve().parents[2]
 ONCE = """
 from pathlib import Path
@@ -17,6 +19,7 @@ def test_fails_once():
     seen.touch()
     assert not first
 """
+MANY = AGAIN_MAX + 1
 ALWAYS = "def test_fails_always():\n    raise AssertionError\n"
 
 
@@ -37,7 +40,12 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ({"always": ALWAYS}, 1, 1, "once more, alone: 1"),
         ({"always": ALWAYS, "once": ONCE}, 1, 1, "once more, alone: 2"),
         ({"once": ONCE, "unreadable": "("}, 2, 2, ""),
-        ({f"once{number}": ONCE.replace("seen", f"seen{number}") for number in range(4)}, 1, 1, ""),
+        (
+            {f"once{number}": ONCE.replace("seen", f"seen{number}") for number in range(MANY)},
+            1,
+            1,
+            "",
+        ),
     ],
     ids=["passes alone", "fails again", "one of two fails again", "cannot be loaded", "too many"],
 )
