@@ -15,9 +15,9 @@ from tests.acceptance.wire import EVENT
 from tests.live import OPERATOR, LiveHub, LiveZone
 from tests.sink import Sink
 
-# what `emit`, `listen`, `segments download` and `login` do
+# what `emit`, `listen`, `segments download` and `login` do, and what providers send
 BY_HAND = re.compile(
-    r"/v1/(session(/setup|/password)?|sessions/{session}/events"
+    r"/v1/(session(/setup|/password)?|webhooks/{token}|sessions/{session}/events"
     r"|streams/{stream}/(events|segments/{segment}/raw))"
 )
 

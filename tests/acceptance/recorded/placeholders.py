@@ -19,6 +19,7 @@ _KINDS = {
     "setup": r"\b[0-9a-z]{6}-[0-9a-f]{32}\b",
     "date": r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT",
     "hex": r"\b(?:[0-9a-f]{96}|[0-9a-f]{64}|[0-9a-f]{40}|[0-9a-f]{32})\b",
+    "webhook": r"(?<=/v1/webhooks/)[A-Za-z0-9_-]{43}",
     "csrf": r"\b[A-Za-z0-9]{64}\b",
 }
 _ALL = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _KINDS.items()))

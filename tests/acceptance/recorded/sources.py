@@ -15,9 +15,11 @@ CALLS = [
     Call("nobody", "POST <hook>", {"type": "order.placed"}),
     Call("nobody", "POST <hook>", {"type": "order.placed"}, {"X-Key": "open sesame"}),
     Call("nobody", "POST <hook>", b"{", {"X-Key": "open sesame"}),
-    *gets("admin", "/v1/sources", _ONE, f"{_ONE}/samples", f"{_ONE}/samples/1"),
+    *gets("admin", "/v1/sources", _ONE, f"{_ONE}/samples"),
+    Call("admin", f"GET {_ONE}/samples/1", measured=("host",)),
     *sends("admin", f"POST {_ONE}/test", _MAP, {"body": "{}", "mapping": {"key": {}}}),
     *sends("admin", f"POST {_ONE}/secrets", {"secret": "other"}, {"overlap_s": -1}),
+    *sends("admin", f"POST {_ONE}/url", {"overlap_s": -1}, {}),
     *sends("admin", f"PATCH {_ONE}", {"enabled": False}, {"options": {}}, {"colour": "red"}),
     Call("nobody", "POST <hook>", {}),
 ]

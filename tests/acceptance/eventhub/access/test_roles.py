@@ -15,6 +15,7 @@ READS = frozenset(
         *("POST /v1/filters/check", "POST /v1/filters/explain", "POST /v1/filters/dry-run"),
         *("POST /v1/replays/preview", "POST /v1/endpoints/{endpoint}/recover/preview"),
         *("POST /v1/patterns/check", "POST /v1/patterns/dry-run"),
+        "POST /v1/sources/{source}/test",
         "POST /v1/streams/{stream}/interest",
     }
 )
@@ -25,6 +26,7 @@ OWN = frozenset(
     }
 )
 KEYS_ONLY = frozenset({"POST /v1/registrations/bulk"})
+OPEN = frozenset({"POST /v1/webhooks/{token}"})  # who has the URL is the caller
 OF_ADMINS = frozenset(
     {
         *("GET /v1/operators", "POST /v1/operators", "GET /v1/operators/{operator}"),
@@ -35,7 +37,7 @@ OF_ADMINS = frozenset(
 )
 ROUTES = sorted(f"{one.method} {one.route}" for one in operations() if "/v1/" in one.route)
 WITHOUT_RIGHT = sorted(
-    {route for route in ROUTES if not route.startswith("GET ")} - READS - OWN - KEYS_ONLY
+    {route for route in ROUTES if not route.startswith("GET ")} - READS - OWN - KEYS_ONLY - OPEN
 )
 
 

@@ -426,10 +426,11 @@ CASES = (
 )
 
 
-OF_ROUTE = {route: [case for case in CASES if case.route == route] for route in MANAGED}
+TESTED = sorted({*MANAGED, *(case.route for case in bad_sources.bad_requests())})
+OF_ROUTE = {route: [case for case in CASES if case.route == route] for route in TESTED}
 
 
-@pytest.mark.parametrize("route", MANAGED)
+@pytest.mark.parametrize("route", TESTED)
 def test_bad_management_requests_are_refused_with_their_place(world: World, route: str) -> None:
     """One test for all cases of a route, of which thousands are made from the routes."""
     world.check_each(OF_ROUTE[route])
