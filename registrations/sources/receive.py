@@ -6,7 +6,7 @@ source count at once, in every process.
 """
 
 import hashlib
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -103,11 +103,13 @@ class SourceReceiver:
         self, call: Call, source: FoundSource, emitter: Emitter, request: ReceivedRequest
     ) -> Response:
         provider = PROVIDERS[source.provider]
+        options = parse_options(provider, orjson.loads(source.options))
+        hidden = provider.hidden(options)
         try:
-            self._verify(provider, source, request)
+            self._verify(provider, options, source, request)
         except Unverified as error:
             refused = Outcome("refused", reason=error.reason, detail=error.detail)
-            await self._record(call, source, request, refused)
+            await self._record(call, source, hidden, request, refused)
             raise UnverifiedDelivery(
                 error.detail, reason=error.reason, provider=source.provider
             ) from None
@@ -116,16 +118,17 @@ class SourceReceiver:
         except EventHubError as error:
             error.index = None  # a request is one event
             failed = Outcome("failed", reason=error.code, detail=error.message)
-            await self._record(call, source, request, failed)
+            await self._record(call, source, hidden, request, failed)
             raise
-        await self._record(call, source, request, outcome)
+        await self._record(call, source, hidden, request, outcome)
         return Response(200, outcome.reply.body, [], outcome.reply.content_type)
 
-    def _verify(self, provider: Provider, source: FoundSource, request: ReceivedRequest) -> None:
+    def _verify(
+        self, provider: Provider, options: Any, source: FoundSource, request: ReceivedRequest
+    ) -> None:
         """Raise Unverified unless one of the valid secrets verifies the request; the newest one's
         refusal counts.
         """
-        options = parse_options(provider, orjson.loads(source.options))
         now_s = self._clock.now_us() // _MICROSECONDS
         refusal: Unverified | None = None
         for sealed in source.sealed:
@@ -141,12 +144,15 @@ class SourceReceiver:
         raise refusal or Unverified("missing_signature", "The source has no valid secret.")
 
     async def _record(
-        self, call: Call, source: FoundSource, request: ReceivedRequest, outcome: Outcome
+        self,
+        call: Call,
+        source: FoundSource,
+        hidden: tuple[str, ...],
+        request: ReceivedRequest,
+        outcome: Outcome,
     ) -> None:
         """Count and store a request; a failure to do so does not change its answer."""
         metrics.SOURCE_REQUESTS.labels(provider=source.provider, outcome=outcome.name).inc()
-        provider = PROVIDERS[source.provider]
-        hidden = provider.hidden(parse_options(provider, orjson.loads(source.options)))
         headers = orjson.dumps(shown_headers(request.headers, hidden)).decode()
         record = RequestRecord(
             source.id,
