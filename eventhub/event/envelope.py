@@ -47,7 +47,7 @@ class Event(NamedTuple):
     merge_scheme: str = ""
     tombstone: bool = False  # the state of `key` ends with this event
     order: str = ""  # causal or none: its own order in causal sessions (FOX-13)
-    filterable_data: bool = False  # filters read the JSON body as `data` (data.py)
+    filterable_data: bool = False  # filters read the JSON body as `data` (filterable.py)
 
 
 def version_number(version: str) -> int:
