@@ -14,6 +14,7 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from eventhub.base import limits
 from registrations.filters.ast import And, Const, Node, Operand, Path, TextPosition
+from registrations.filters.bounds import check_bounds
 from registrations.filters.paths import all_paths, paths_of
 from registrations.filters.ready import ReadyTree, component, operand_of, truth_of, unquoted
 from registrations.filters.ready_grammar import position_of
@@ -197,6 +198,7 @@ def _filter(types: Node, condition: Node | Operand | None) -> Node:
     if condition is None:
         return types
     node = truth_of(condition)
+    check_bounds(node)
     for path in all_paths(node):
         if isinstance(path, VariablePath):
             raise syntax_error(
@@ -208,6 +210,7 @@ def _filter(types: Node, condition: Node | Operand | None) -> Node:
 
 
 def _of_variables(node: Node) -> Node:
+    check_bounds(node)
     for path in all_paths(node):
         _check_variable(path)
     return node
@@ -215,6 +218,7 @@ def _of_variables(node: Node) -> Node:
 
 def _value(found: Node | Operand) -> Operand:
     value = operand_of(found)
+    check_bounds(value)
     for path in paths_of(value):
         _check_variable(path)
     return value

@@ -154,6 +154,9 @@ def test_errors_have_a_position_and_a_hint(text: str, line: int, column: int, he
     assert error.code == "filter_syntax"
 
 
+LONG_SUM = "1" + " + 1" * 3_000  # nested to the left: deeper than Python may call
+
+
 @pytest.mark.parametrize(
     ("text", "error", "bound"),
     [
@@ -175,6 +178,13 @@ def test_errors_have_a_position_and_a_hint(text: str, line: int, column: int, he
         ),
         ("{A | " + " and ".join(["$x > 1"] * 600) + "}", FilterTooLarge, "parts_max"),
         ("{a: A} where " + " and ".join(["a.x > 1"] * 600), FilterTooLarge, "parts_max"),
+        (" && ".join(["{A}"] * 500), PatternTooLarge, "depth_max"),
+        ("{a: A}" + " do notify(a)" * 1_000, PatternTooLarge, "depth_max"),
+        (f"{{A | $x > {LONG_SUM}}}", FilterTooLarge, "depth_max"),
+        (f"{{a: A}} where a.x > {LONG_SUM}", FilterTooLarge, "depth_max"),
+        ("{a: A} where " + "not " * 3_000 + "a.x", FilterTooLarge, "depth_max"),
+        (f"{{a: A}} do increment n by {LONG_SUM}", FilterTooLarge, "depth_max"),
+        (f"{{a: A}} do announce(T, {{y = {LONG_SUM}}})", FilterTooLarge, "depth_max"),
     ],
 )
 def test_sizes_are_limited(text: str, error: type[EventHubError], bound: str) -> None:
