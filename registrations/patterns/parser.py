@@ -135,6 +135,9 @@ class _PatternTree(ReadyTree):
 
     def announced(self, type: Token, attributes: tuple[tuple[str, Operand], ...]) -> NewEventForm:
         domain, _, name = str(type).rpartition("::")
+        if max(len(domain), len(name)) > limits.TEXT_CHARS_MAX:
+            message = f"No event has a domain or type of more than {limits.TEXT_CHARS_MAX}"
+            raise syntax_error(f"{message} characters.", position_of(type))
         return NewEventForm(domain, name, attributes)
 
     def assign(self, word: Token, name: Token, type: Token, attributes: Any) -> Action:

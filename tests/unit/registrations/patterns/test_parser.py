@@ -136,6 +136,7 @@ def test_actions_belong_to_the_part_before_them() -> None:
         ("{a: A} do announce(T, {x = a})", 1, 28, "a component of a"),
         ("{a: A} do announce(T, {x = counter(n)})", 1, 28, "increments a counter n"),
         ("{a: A} do assign s = T", 1, 22, "new event"),
+        (f"{{a: A}} do announce({'T' * 1_025}, {{}})", 1, 20, "more than 1024 characters"),
         ("{A} within 5", 1, 12, "units are ms, s, m, h and d"),
         ("{A} within 0s", 1, 1, "more than no time"),
         ("{A} last 0", 1, 1, "at least one event"),
