@@ -381,10 +381,11 @@ class SocketSessions:
                 await session.member.close()
         saved = await self._delivery.disconnect(sessions)
         for session in sessions:
-            for reader in list(session.readers.values()):
-                await self._socket.end(reader, reason)
-            session.stop_timer()
-            await asyncio.sleep(0)  # let others run: a socket that is dropped has many sessions
+            async with self._delivery.ending:
+                for reader in list(session.readers.values()):
+                    await self._socket.end(reader, reason)
+                session.stop_timer()
+                await asyncio.sleep(0)  # let others run
         return saved
 
     async def _say(self, *messages: _Message) -> None:
