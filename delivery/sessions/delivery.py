@@ -57,7 +57,7 @@ class SessionDelivery:
         self._changed: set[ConnectedSession] = set()  # whose positions are to be saved
         self._unsaved: set[ConnectedSession] = set()  # of which a save failed
         self._has_changed = asyncio.Event()
-        self.ending = asyncio.Lock()  # of sockets that are dropped together, one session after the other
+        self.ending = asyncio.Lock()  # one session after the other, of all sockets
         self._saving = asyncio.Lock()  # an older position is never saved after a newer one
         self._urgent = asyncio.Event()  # somebody waits for a save
         self._check_due = asyncio.Event()
