@@ -6,6 +6,7 @@ Concurrency contract: one event loop. The socket's reader calls `handle` and `ac
 """
 
 import asyncio
+from contextlib import suppress
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
@@ -89,8 +90,7 @@ class SocketSessions:
     async def connect(self, name: str) -> None:
         """Connect a session, send `connected`, and start its streams.
 
-        Raises SessionConnected, TooManyRequests, UnknownSession, WrongSessionKind,
-        SessionDisconnected, DatabaseUnavailable.
+        Raises SessionConnected, TooManyRequests, and what SessionDelivery.connect raises.
         """
         if name in self._sessions or name in self._connecting.names:
             raise SessionConnected(session=name)
@@ -109,7 +109,8 @@ class SocketSessions:
         try:
             await self.connect(name)
         except EventHubError as error:
-            await self._say({**refusal(error), "session": name})
+            with suppress(OSError):  # the reader has disconnected
+                await self._say({**refusal(error), "session": name})
 
     async def disconnect(self, name: str) -> None:
         """End a session and send `disconnected`. Raises SessionNotConnected."""

@@ -58,7 +58,8 @@ async def connect(zone: LiveZone, key: str = "", stream: str = "orders") -> Conn
 
 def counted(zone: LiveZone) -> float:
     """Return how many emits the hub has counted as successful."""
-    return metric(zone, "eventhub_http_requests", 'route="/v1/streams/{stream}/events",status="200"')
+    labels = 'route="/v1/streams/{stream}/events",status="200"'
+    return metric(zone, "eventhub_http_requests", labels)
 
 
 def counted_quick(zone: LiveZone) -> float:
