@@ -27,7 +27,8 @@ from eventhub.base.metrics import FOLDER
 HOME = Path(__file__).resolve().parents[1]
 RUN_S_MAX = 100.0
 POLL_S = 0.01
-PRELOADED = "eventhub.preload"
+PRELOADED = "tests.preload"
+QUICK_PASSWORDS = "TESTS_QUICK_PASSWORDS"  # read there: passwords are hashed once
 _kept = ExitStack()  # the server, and a folder for metrics that no test reads
 
 
@@ -80,6 +81,11 @@ class Started:
         self._guarded = GuardedProcess(
             command, current_identity(), output=output, server=fork_server()
         )
+
+    @property
+    def pid(self) -> int:
+        """The id of the command itself, which runs."""
+        return descendants(self._guarded.pid)[0]
 
     def poll(self) -> int | None:
         return self._guarded.poll()

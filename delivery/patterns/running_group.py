@@ -166,6 +166,7 @@ class RunningGroup:
             await write(connection, self._lease, self._zone_name, checkpoint, self._totals)
         self._context.leases.renewed(self._lease, sent_s)
         metrics.PATTERN_OUTPUTS.inc(len(unwritten.outputs))
+        self._context.turns.charge(self._client_id, unwritten.write_s)
         self._cursors = cursors
         self._unwritten = Unwritten(self._order, clock.monotonic_s())
         if snapshot is None and not unwritten.runs.count:

@@ -32,6 +32,12 @@ class Unwritten:
         return len(self.runs.runs) >= limits.PATTERN_WRITE_EVENTS_MAX
 
     @property
+    def write_s(self) -> float:
+        """About the processor time that writing the outputs takes, here and in the database."""
+        events, kilobytes = len(self.outputs), self.output_bytes / 1_000
+        return events * limits.PATTERN_OUTPUT_S + kilobytes * limits.PATTERN_OUTPUT_KB_S
+
+    @property
     def is_large(self) -> bool:
         """Whether there is as much as one transaction should write."""
         return (

@@ -38,7 +38,17 @@ def bounded(node: Node) -> str:
     form exceed a limit, NumberOutOfRange for numbers beyond 64 bits, InvalidUtf8 for unpaired
     surrogates.
     """
-    waiting: list[tuple[Part, int]] = [(node, 1)]
+    check_bounds(node)
+    text = printed(node)
+    _check_text(text)
+    return text
+
+
+def check_bounds(part: Part) -> None:
+    """Raise FilterTooLarge if the depth, parts or paths of a tree exceed a limit: other functions
+    over trees call themselves for each level. Raises NumberOutOfRange for numbers beyond 64 bits.
+    """
+    waiting: list[tuple[Part, int]] = [(part, 1)]
     parts = 0
     while waiting:
         part, depth = waiting.pop()
@@ -51,9 +61,6 @@ def bounded(node: Node) -> str:
         if depth > limits.FILTER_DEPTH_MAX:
             raise FilterTooLarge(position=part.position, depth_max=limits.FILTER_DEPTH_MAX)
         waiting += [(one, depth + 1) for one in _inner(part)[::-1]]
-    text = printed(node)
-    _check_text(text)
-    return text
 
 
 def _inner(part: Part) -> tuple[Part, ...]:

@@ -75,16 +75,16 @@ def may_be_empty(part: Part) -> bool:
 
 
 def _check_size(part: Part) -> None:
-    elements = elements_of(part)
-    if len(elements) > limits.PATTERN_ELEMENTS_MAX:
-        position = elements[limits.PATTERN_ELEMENTS_MAX].position
-        raise PatternTooLarge(position=position, elements_max=limits.PATTERN_ELEMENTS_MAX)
     waiting: list[tuple[Part, int]] = [(part, 1)]
     while waiting:
         one, depth = waiting.pop()
         if depth > limits.PATTERN_DEPTH_MAX:
             raise PatternTooLarge(position=one.position, depth_max=limits.PATTERN_DEPTH_MAX)
         waiting += [(inner, depth + 1) for inner in parts_of(one)]
+    elements = elements_of(part)
+    if len(elements) > limits.PATTERN_ELEMENTS_MAX:
+        position = elements[limits.PATTERN_ELEMENTS_MAX].position
+        raise PatternTooLarge(position=position, elements_max=limits.PATTERN_ELEMENTS_MAX)
     for number, action in enumerate(actions_of(part)):
         if number == limits.PATTERN_ACTIONS_MAX:
             raise PatternTooLarge(position=action.position, actions_max=limits.PATTERN_ACTIONS_MAX)

@@ -14,6 +14,7 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from eventhub.base import limits
 from registrations.filters.ast import And, Const, Node, Operand, Path, TextPosition
+from registrations.filters.bounds import check_bounds
 from registrations.filters.paths import all_paths, paths_of
 from registrations.filters.ready import ReadyTree, component, operand_of, truth_of, unquoted
 from registrations.filters.ready_grammar import position_of
@@ -134,6 +135,9 @@ class _PatternTree(ReadyTree):
 
     def announced(self, type: Token, attributes: tuple[tuple[str, Operand], ...]) -> NewEventForm:
         domain, _, name = str(type).rpartition("::")
+        if max(len(domain), len(name)) > limits.TEXT_CHARS_MAX:
+            message = f"No event has a domain or type of more than {limits.TEXT_CHARS_MAX}"
+            raise syntax_error(f"{message} characters.", position_of(type))
         return NewEventForm(domain, name, attributes)
 
     def assign(self, word: Token, name: Token, type: Token, attributes: Any) -> Action:
@@ -197,6 +201,7 @@ def _filter(types: Node, condition: Node | Operand | None) -> Node:
     if condition is None:
         return types
     node = truth_of(condition)
+    check_bounds(node)
     for path in all_paths(node):
         if isinstance(path, VariablePath):
             raise syntax_error(
@@ -208,6 +213,7 @@ def _filter(types: Node, condition: Node | Operand | None) -> Node:
 
 
 def _of_variables(node: Node) -> Node:
+    check_bounds(node)
     for path in all_paths(node):
         _check_variable(path)
     return node
@@ -215,6 +221,7 @@ def _of_variables(node: Node) -> Node:
 
 def _value(found: Node | Operand) -> Operand:
     value = operand_of(found)
+    check_bounds(value)
     for path in paths_of(value):
         _check_variable(path)
     return value

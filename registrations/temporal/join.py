@@ -2,12 +2,14 @@
 module.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from typing import TypeVar
 
 from registrations.temporal.compiled_tests import Slot
 from registrations.temporal.entries import AlphaMemory, Entry, Key, key_getter
 from registrations.temporal.plan import JoinPlan
 
+Found = TypeVar("Found")
 Combination = tuple[Entry, ...]  # of the first events of the plan
 
 
@@ -58,3 +60,19 @@ def _combination_key(slots: tuple[Slot, ...]) -> Callable[[Combination], Key]:
         ((level, field),) = slots
         return lambda combination: combination[level].keys[field]
     return lambda combination: tuple(combination[level].keys[field] for level, field in slots)
+
+
+def exhaust(steps: Iterator[None]) -> None:
+    """Take all steps at once."""
+    for _ in steps:
+        pass
+
+
+def result_of(steps: Generator[None, None, Found]) -> Found:
+    """Take all steps at once; return what they return."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            found: Found = ended.value
+            return found

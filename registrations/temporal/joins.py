@@ -15,12 +15,12 @@ The first join reads the alpha memory of the first event directly, so a pattern 
 no partial match at all.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 
 from eventhub.base import limits
 from registrations.temporal.entries import AlphaMemory, Entry, Key
-from registrations.temporal.join import Combination, Join, oldest_of
+from registrations.temporal.join import Combination, Join, exhaust, oldest_of, result_of
 from registrations.temporal.plan import PatternPlan
 
 Hits = Mapping[AlphaMemory, Entry]  # the entries of the latest event, by memory
@@ -124,7 +124,7 @@ class PatternJoins:
         self._now, self._low = now, low
         for join in self._absent:
             if join.alpha in hits:
-                self._exclude(join, hits[join.alpha])
+                yield from self._exclude(join, hits[join.alpha])
         self._expire(self._low)
         for level in range(self._last, -1, -1):  # the event is not yet in earlier combinations
             alpha = self._joins[level].alpha
@@ -164,7 +164,7 @@ class PatternJoins:
     def discard_excluded(self) -> None:
         """Discard found combinations that an event of a later step excludes."""
         for combination in [*self._found]:
-            if self._latest_excluded(combination) is not None:
+            if result_of(self._latest_excluded(combination)) is not None:
                 del self._found[combination]
 
     def forget_until(self, index: int, reason: str) -> None:
@@ -240,7 +240,9 @@ class PatternJoins:
         """Take a combination that is complete, or extend it."""
         if level < self._last:
             return self._extend(combination, level)
-        self._complete(combination)
+        if self._absent or self._left < 0:
+            return self._complete(combination)
+        self._find(combination)
         return iter(())
 
     def _extend(self, combination: Combination, level: int) -> Iterator[None]:
@@ -265,11 +267,11 @@ class PatternJoins:
             if check is None or check(longer):
                 yield from self._reach(longer, level + 1)
 
-    def _complete(self, combination: Combination) -> None:
+    def _complete(self, combination: Combination) -> Iterator[None]:
         """Take a combination of all events."""
-        excluded = self._latest_excluded(combination) if self._absent else None
+        excluded = yield from self._latest_excluded(combination)
         if self._left < 0:
-            exhaust(self._pause())
+            yield from self._pause()
         if excluded is None or excluded <= self._low:
             self._find(combination)
             return
@@ -285,28 +287,38 @@ class PatternJoins:
         self._by_blocker[excluded][combination] = None
         self._store(self._last, combination, oldest)
         while self.size > limits.TEMPORAL_PARTIAL_MATCHES_MAX:
-            self.forget_half("partial_matches_max")
+            yield from self._forgetting_half("partial_matches_max")
 
-    def _latest_excluded(self, combination: Combination) -> int | None:
+    def _latest_excluded(self, combination: Combination) -> Generator[None, None, int | None]:
         """Return the index of the latest remembered event that `not` excludes, if there is one."""
-        indexes = (self._latest_of(join, combination) for join in self._absent)
-        return max((index for index in indexes if index is not None), default=None)
+        latest: int | None = None
+        for join in self._absent:
+            index = yield from self._latest_of(join, combination)
+            if index is not None:
+                latest = index if latest is None else max(latest, index)
+        return latest
 
-    def _latest_of(self, join: Join, combination: Combination) -> int | None:
+    def _latest_of(self, join: Join, combination: Combination) -> Generator[None, None, int | None]:
         for entry in reversed(join.entries.get(join.key_of(combination), ())):
             if entry.index > self._now:
                 continue
             self._count()
+            if self._left < self._pause_at:  # the caller forgets events if these are too many
+                self._pause_at = self._left - limits.TEMPORAL_JOINS_AT_ONCE
+                yield
             if entry.index <= self._low:
                 break
             if join.check is None or join.check((*combination, entry)):
                 return entry.index
         return None
 
-    def _exclude(self, join: Join, entry: Entry) -> None:
+    def _exclude(self, join: Join, entry: Entry) -> Iterator[None]:
         """Discard the complete combinations that an event excludes: it outlives them."""
-        for combination in list(join.waiting.get(join.key_of_entry(entry), ())):
+        waiting = list(join.waiting.get(join.key_of_entry(entry), ()))
+        for number, combination in enumerate(waiting, 1):
             self.counters.examined += 1
+            if number % limits.TEMPORAL_JOINS_AT_ONCE == 0:
+                yield
             if join.check is None or join.check((*combination, entry)):
                 self._unblock(combination)
 
@@ -375,9 +387,3 @@ class PatternJoins:
 
 def _indexes(combination: Combination) -> list[int]:
     return [entry.index for entry in combination]
-
-
-def exhaust(steps: Iterator[None]) -> None:
-    """Take all steps at once."""
-    for _ in steps:
-        pass

@@ -29,8 +29,8 @@ from registrations.patterns.pattern_engine import (
 )
 from registrations.temporal.compiled_tests import Slot, all_of, compiled
 from registrations.temporal.entries import AlphaMemory, AlphaPattern, Entry
-from registrations.temporal.join import Combination
-from registrations.temporal.joins import PartialTotal, PatternJoins, exhaust
+from registrations.temporal.join import Combination, exhaust
+from registrations.temporal.joins import PartialTotal, PatternJoins
 from registrations.temporal.pattern import SEQUENCE
 from registrations.temporal.plan import JoinPlan, PatternPlan
 from registrations.temporal.shared_alpha import SharedAlpha, Users

@@ -3,6 +3,7 @@ The running of patterns is tested in tests/acceptance/delivery.
 """
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -135,6 +136,45 @@ def test_a_change_is_a_version_from_one_position_on(hub: LiveHub, made: LiveZone
         "PATCH", path, {"once": False}, key=made.admin, headers={"If-Match": created["changed"]}
     )
     stale.refused(412, "changed")
+
+
+def test_of_changes_at_once_that_expect_the_same_version_one_is_made(
+    hub: LiveHub, made: LiveZone
+) -> None:
+    created = create(made, fields())
+    path, given = f"/v1/patterns/{created.json['id']}", {"If-Match": created.headers["etag"]}
+
+    def change(number: int, headers: dict[str, str]) -> Answer:
+        body = {"text": f"{{a: A{number}}}"}
+        return hub.call("PATCH", path, body, key=made.admin, headers=headers)
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = [*pool.map(lambda number: change(number, given), range(12))]
+        [done] = [one for one in answers if one.status == 200]
+        for one in answers:
+            if one is not done:
+                one.refused(412, "changed")
+        others = [*pool.map(lambda number: change(number, {}), range(12, 24))]
+    assert done.json["version"] == 2
+    assert sorted(one.json["version"] for one in others) == [*range(3, 15)]
+    last = max(others, key=lambda one: int(one.json["version"])).json
+    assert hub.call("GET", path, key=made.admin).json["text"] == last["text"]
+
+
+def test_a_pattern_names_streams_and_sessions_of_its_own_tenant_only(
+    hub: LiveHub, made: LiveZone
+) -> None:
+    other = hub.new_zone()
+    other.create_stream("theirs")
+    announcing = fields(text="{a: A} do announce(X, {}) into 'theirs'")
+    refused = create(made, announcing).refused(404, "unknown_stream")
+    assert refused["position"] == {"field": "text"}
+    body = {"kind": "consumer", "name": "theirs"}
+    assert hub.call("POST", "/v1/sessions", body, key=other.admin).status == 201
+    notifying = fields(text="{a: A} do notify(a) to 'theirs'")
+    assert create(made, notifying).refused(404, "unknown_session")["position"] == {"field": "text"}
+    dead = hub.call("POST", "/v1/patterns", {**fields(), "group": "alarms"}, key=other.admin)
+    dead.refused(404, "unknown_pattern_group")
 
 
 def test_suspending_a_group_suspends_its_patterns_but_those_that_have_ended(

@@ -24,7 +24,7 @@ class Arrivals:
 
     def __init__(self, job: SessionsJob) -> None:
         self.job = job
-        self.first = time.time_ns() // 1_000  # of the first event: above those of runs before
+        self.first = time.time_ns() // 1_000  # of its events; above those of runs before
         self.due: list[int] = []  # nanoseconds, by the number of the event
         self.took = array("q")
         self.received: set[tuple[int, int]] = set()  # session, event

@@ -15,13 +15,11 @@ METHODS = ("get", "post", "put", "patch", "delete")
 
 
 def test_every_route_is_in_one_valid_document() -> None:
-    from drf_spectacular.validation import validate_schema  # a second in each process of a run
-    from openapi_spec_validator import OpenAPIV31SpecValidator
+    from openapi_spec_validator import OpenAPIV31SpecValidator  # half a second in each process
 
     response = Client().get("/docs/openapi.json")
     assert (response.status_code, response["Content-Type"]) == (200, "application/json")
     document = response.json()
-    validate_schema(document)
     assert [str(error) for error in OpenAPIV31SpecValidator(document).iter_errors()] == []
     paths = set(document["paths"])
     assert {re.sub(r"<(?:str|path|key|name):(\w+)>", r"{\1}", route) for route in routes()} <= paths

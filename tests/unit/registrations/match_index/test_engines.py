@@ -17,7 +17,7 @@ from tests.unit.registrations.matching.conditions import hierarchy
 from tests.unit.registrations.matching.programs import FEW, Step, differs, programs, seeded
 from tests.unit.registrations.matching.vocabulary import FEW_PATHS, PATHS
 
-LENGTH = 1_000
+LENGTH = 800
 MATCHED_SHARE_MIN = 0.3
 AT_ONCE = OFTEN._replace(first=2, least=2)
 WEAK = 0xF0000000F  # of a hash: 4 bits for the slot, 4 to compare

@@ -15,7 +15,7 @@ from registrations.matching.strategies import STRATEGIES, MatcherFactory, new_ma
 from tests.unit.registrations.matching.filters import Met, Step, differs, programs, seeded
 
 SEEDS = range(1, 5)
-LENGTH = 1_500
+LENGTH = 1_000
 MATCHED_SHARE_MIN = 0.3  # of pairs of an event and a filter
 
 engines = pytest.mark.parametrize("make", [*STRATEGIES.values()], ids=[*STRATEGIES])
@@ -49,7 +49,7 @@ def test_strategies_agree_with_the_trees(make: MatcherFactory, seed: int) -> Non
 def test_strategies_agree_with_random_trees() -> None:
     found: list[Met] = []
 
-    @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(steps=programs())
     def agree(steps: list[Step]) -> None:
         for make in STRATEGIES.values():

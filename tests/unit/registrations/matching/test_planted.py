@@ -28,7 +28,7 @@ from registrations.matching.spec import Spec
 from registrations.matching.strategies import MatcherFactory
 from tests.unit.registrations.matching.programs import caught
 
-LENGTH = 2_000
+LENGTH = 1_000
 
 
 # --- mistakes in whole matchers ---

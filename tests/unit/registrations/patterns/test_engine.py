@@ -331,6 +331,12 @@ def test_an_and_on_the_right_of_a_butnot_fails_it_with_the_later_of_its_sides() 
     assert bound(stream.emit("E")) == [{"d": [2], "e": [4]}]
 
 
+def test_an_inner_butnot_that_one_event_completes_and_fails_fails_nothing_outside() -> None:
+    stream = Stream("{c: C} butnot ({a: A} butnot {b: A | $n > 0})")
+    assert stream.emit("A", n=1) == []
+    assert bound(stream.emit("C")) == [{"c": [2]}]
+
+
 def test_a_part_on_the_right_starts_at_any_end_of_the_left() -> None:
     """The left side that is preferred ended after the first event of the part."""
     left = "({a: A}; {b: B}) || {c: C}"

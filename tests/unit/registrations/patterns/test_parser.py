@@ -136,6 +136,7 @@ def test_actions_belong_to_the_part_before_them() -> None:
         ("{a: A} do announce(T, {x = a})", 1, 28, "a component of a"),
         ("{a: A} do announce(T, {x = counter(n)})", 1, 28, "increments a counter n"),
         ("{a: A} do assign s = T", 1, 22, "new event"),
+        (f"{{a: A}} do announce({'T' * 1_025}, {{}})", 1, 20, "more than 1024 characters"),
         ("{A} within 5", 1, 12, "units are ms, s, m, h and d"),
         ("{A} within 0s", 1, 1, "more than no time"),
         ("{A} last 0", 1, 1, "at least one event"),
@@ -152,6 +153,9 @@ def test_errors_have_a_position_and_a_hint(text: str, line: int, column: int, he
     assert help_ in error.message
     assert (error.details["line"], error.details["column"]) == (line, column), error.message
     assert error.code == "filter_syntax"
+
+
+LONG_SUM = "1" + " + 1" * 3_000  # nested to the left: deeper than Python may call
 
 
 @pytest.mark.parametrize(
@@ -175,6 +179,13 @@ def test_errors_have_a_position_and_a_hint(text: str, line: int, column: int, he
         ),
         ("{A | " + " and ".join(["$x > 1"] * 600) + "}", FilterTooLarge, "parts_max"),
         ("{a: A} where " + " and ".join(["a.x > 1"] * 600), FilterTooLarge, "parts_max"),
+        (" && ".join(["{A}"] * 500), PatternTooLarge, "depth_max"),
+        ("{a: A}" + " do notify(a)" * 1_000, PatternTooLarge, "depth_max"),
+        (f"{{A | $x > {LONG_SUM}}}", FilterTooLarge, "depth_max"),
+        (f"{{a: A}} where a.x > {LONG_SUM}", FilterTooLarge, "depth_max"),
+        ("{a: A} where " + "not " * 3_000 + "a.x", FilterTooLarge, "depth_max"),
+        (f"{{a: A}} do increment n by {LONG_SUM}", FilterTooLarge, "depth_max"),
+        (f"{{a: A}} do announce(T, {{y = {LONG_SUM}}})", FilterTooLarge, "depth_max"),
     ],
 )
 def test_sizes_are_limited(text: str, error: type[EventHubError], bound: str) -> None:

@@ -161,6 +161,31 @@ def test_long_joins_are_interrupted_and_go_on(monkeypatch: pytest.MonkeyPatch) -
     assert len(matches(parts[-1])) > 100
 
 
+LATE = "(memory 1000) (event (a ?a)) (event (b ?b)) (not (event (n ?n)) (test (< ?n ?a)))"
+
+
+def test_the_search_for_an_excluded_event_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an equality it looked at all remembered events at once."""
+    engine, other = engine_of(LATE), engine_of(LATE)
+    for one in (engine, other):
+        fed(one, [{"a": 0}, *numbered(300)])
+    monkeypatch.setattr(limits, "TEMPORAL_JOINS_AT_ONCE", 10)
+    parts = [[*outputs] for outputs in engine.steps(position(302), event({"b": 1}))]
+    assert len(parts) > 25 and parts[:-1] == [[]] * (len(parts) - 1)
+    assert parts[-1] == other.feed(position(302), event({"b": 1}))
+    assert matches(parts[-1]) == [(1, 302)]
+
+
+def test_an_event_that_excludes_many_matches_is_interrupted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = engine_of(LATE)
+    fed(engine, [{"n": 1}, {"a": 5}, *({"b": 1} for _ in range(300))])
+    monkeypatch.setattr(limits, "TEMPORAL_JOINS_AT_ONCE", 10)
+    parts = [[*outputs] for outputs in engine.steps(position(303), event({"n": 2}))]
+    assert len(parts) > 25
+
+
 def test_matches_that_are_not_reported_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new pattern that recognised 10,000 old events held millions of matches of them."""
     monkeypatch.setattr(limits, "TEMPORAL_MATCHES_PER_EVENT_MAX", 3)
