@@ -18,7 +18,7 @@ USE_TABLES = frozenset(
 
 def main() -> None:
     # what is loaded stays: to look through it again and again takes a fourth of a start
-    gc.set_threshold(limits.GC_THRESHOLD)
+    gc.set_threshold(limits.GC_LOADING)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
     from django.core.management import CommandError, execute_from_command_line
 

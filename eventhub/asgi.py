@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
 
-from django.core.asgi import get_asgi_application
+import django
 from starlette.middleware.cors import CORSMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -35,10 +35,12 @@ from eventhub.http.request_ids import with_request_ids
 from eventhub.http.routes import HTTP_ROUTES
 from eventhub.http.tracing import with_traces
 from eventhub.types.paths import EncodedTypePaths
+from eventhub.web.django_handler import OneThreadHandler
 from eventhub.web.hub import Hub, open_hub
 from eventhub.web.quick_protocol import QUICK_EMITS
 
-_django: Any = EncodedTypePaths(get_asgi_application())
+django.setup(set_prefix=False)
+_django: Any = EncodedTypePaths(OneThreadHandler())
 
 from delivery.listening.catchup import CatchUpScheduler  # noqa: E402
 from delivery.listening.consumer import WebSocketRoute  # noqa: E402

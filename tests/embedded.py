@@ -48,7 +48,7 @@ TOGETHER = (
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
     """Set the environment before pytest-django, which imports the settings in the same hook."""
-    gc.set_threshold(limits.GC_THRESHOLD)  # what is loaded and collected stays
+    gc.set_threshold(limits.GC_LOADING)  # what is loaded and collected stays
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: what tests
         signal.signal(signal.SIGINT, signal.default_int_handler)  # start is to hear Ctrl-C
     os.environ.setdefault("JAVA_TOOL_OPTIONS", java.options())

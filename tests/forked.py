@@ -28,6 +28,7 @@ HOME = Path(__file__).resolve().parents[1]
 RUN_S_MAX = 100.0
 POLL_S = 0.01
 PRELOADED = "tests.preload"
+QUICK_PASSWORDS = "TESTS_QUICK_PASSWORDS"  # read there: passwords are hashed once
 _kept = ExitStack()  # the server, and a folder for metrics that no test reads
 
 

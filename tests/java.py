@@ -15,7 +15,10 @@ from sparkjobs.runs.java import find_java, home_of
 CLASSES = Path(sys.prefix, "share", "spark-classes.jsa")
 # tests run each query once on a few rows: to generate code for it, or to optimize it, takes longer
 INTERPRETED = "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
-OPTIONS = f"{INTERPRETED} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+# a sort of a few rows would allocate, and clear, a page of 32 MB; and the plan of each query would
+# be written out in full for a UI that is off
+SMALL = "-Dspark.buffer.pageSize=1m -Dspark.sql.ui.explainMode=simple"
+OPTIONS = f"{INTERPRETED} {SMALL} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
 # an archive of another Java or of other packages is ignored silently
 _MAPPED = f"-XX:SharedArchiveFile={CLASSES} -Xlog:disable -Xlog:all=error:stderr"
 _JOB = """

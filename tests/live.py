@@ -22,7 +22,7 @@ import psycopg
 from eventhub_client.remote import HubClient
 
 from tests.databases import copied_once, migrated_template, new_database
-from tests.forked import manage
+from tests.forked import QUICK_PASSWORDS, manage
 from tests.live_processes import LiveProcess, Processes
 
 CALL_TIMEOUT_S = 60.0
@@ -310,7 +310,7 @@ def make_operator(env: dict[str, str]) -> None:
 
 def _make_operator(database_url: str) -> None:
     make_operator({**os.environ, "DATABASE_URL": database_url, "DATABASE_DIRECT_URL": database_url,
-                   "DJANGO_SUPERUSER_PASSWORD": _PASSWORD})  # fmt: skip
+                   "DJANGO_SUPERUSER_PASSWORD": _PASSWORD, QUICK_PASSWORDS: "1"})  # fmt: skip
 
 
 def _environment(database_url: str, folder: Path) -> dict[str, str]:
@@ -327,6 +327,7 @@ def _environment(database_url: str, folder: Path) -> dict[str, str]:
         "EVENTHUB_CALLBACK_ALLOW": "127.0.0.1",
         "PROMETHEUS_MULTIPROC_DIR": str(metrics),
         "DJANGO_SUPERUSER_PASSWORD": _PASSWORD,
+        QUICK_PASSWORDS: "1",
     }
 
 

@@ -1,11 +1,20 @@
-"""What the processes of a hub in tests import: what those of the product do, but a password is
-hashed with one iteration. A million take a third of a second of processor time at each login.
+"""What the processes of a hub in tests import: what those of the product do. Where the environment
+says so, they hash a password with one iteration: a million take a third of a second of processor
+time at each login.
 """
+
+import os
 
 from eventhub import preload  # before Django is named, as there
 
 # isort: split
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
-adopt_environment = preload.adopt_environment
-PBKDF2PasswordHasher.iterations = 1
+from tests.forked import QUICK_PASSWORDS
+
+
+def adopt_environment() -> None:
+    """Take the settings again in a forked process, as the product's do."""
+    preload.adopt_environment()
+    if QUICK_PASSWORDS in os.environ:
+        PBKDF2PasswordHasher.iterations = 1

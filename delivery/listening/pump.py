@@ -97,6 +97,8 @@ class SocketPump(RoundReader):
         try:
             message = messages.parse_message(text)
             subject = messages.subject_of(message)
+            if not isinstance(message, messages.Connect):
+                await self._sessions.connects_done()
             await self._handle(message)
         except EventHubError as error:
             await self.send_message({**refusal(error), **subject})

@@ -193,11 +193,11 @@ async def altered(connection: Connection, known: Mapping[int, tuple[UUID, int]])
     """Return the sessions that another connection serves, that have other acknowledgements over
     HTTP than so many, or that do not exist. `known`: attachment and acknowledgements by id.
     """
-    values = {
-        "sessions": [*known],
-        "attachments": [attachment for attachment, _ in known.values()],
-        "acknowledgements": [count for _, count in known.values()],
-    }
+    given = [
+        {"id": id, "attachment": attachment, "acknowledgements": acknowledgements}
+        for id, (attachment, acknowledgements) in known.items()
+    ]
+    values = {"known": orjson.dumps(given).decode()}
     rows = await fetch_all(connection, _Session, SQL["altered"], values)
     return [row.id for row in rows]
 

@@ -6,9 +6,10 @@ Concurrency contract: one event loop; `run`, `watch` and `follow` are one task e
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from time import monotonic
+from typing import Any
 from uuid import UUID
 
 from psycopg_pool import AsyncConnectionPool
@@ -36,7 +37,7 @@ from eventhub.access.names import id_in_path
 from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.event_loop import Waker, run_forever, wait_until_set
+from eventhub.base.event_loop import Waker, run_forever, run_in_slices, wait_until_set
 from eventhub.base.grouped_calls import GroupedCalls
 from eventhub.postgresql.connections import Connection, reading, reading_pool
 
@@ -56,6 +57,7 @@ class SessionDelivery:
         self._changed: set[ConnectedSession] = set()  # whose positions are to be saved
         self._unsaved: set[ConnectedSession] = set()  # of which a save failed
         self._has_changed = asyncio.Event()
+        self.ending = asyncio.Lock()  # one session after the other, of all sockets
         self._saving = asyncio.Lock()  # an older position is never saved after a newer one
         self._urgent = asyncio.Event()  # somebody waits for a save
         self._check_due = asyncio.Event()
@@ -204,12 +206,17 @@ class SessionDelivery:
         DatabaseUnavailable; then all positions of these sessions are saved the next time.
         """
         found: list[PositionToSave] = []
-        acks = {session: session.acks for session in changed}
-        for session in changed:
-            session.acks = []
-            found += session.take_positions(unchanged=session in self._unsaved)
-        self._unsaved -= changed
+        acks: dict[ConnectedSession, list[dict[str, Any]]] = {}
+
+        def take() -> Iterator[None]:
+            for session in changed:
+                acks[session], session.acks = session.acks, []
+                found.extend(session.take_positions(unchanged=session in self._unsaved))
+                yield
+
         try:
+            await run_in_slices(take(), limits.SESSION_POSITIONS_SLICE_S)
+            self._unsaved -= changed
             async with reading(self._pool) as connection:
                 saved = await self._save_positions(connection, found, changed)
         except BaseException:

@@ -2,10 +2,11 @@
 the socket's listeners (RDY-52). Plain module.
 
 Concurrency contract: one event loop. The socket's reader calls `handle` and `acknowledge`, its pump
-`serve`; a lock keeps their changes apart.
+`serve`; a lock keeps their changes apart. Sessions are connected side by side, each by a task.
 """
 
 import asyncio
+from contextlib import suppress
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
@@ -17,6 +18,7 @@ from delivery.listening.ready import ReadyWaker, take_all
 from delivery.listening.services import ListenerServices
 from delivery.sessions.attachments import SessionPosition
 from delivery.sessions.connected import CHANGED, ConnectedSession
+from delivery.sessions.connects import ConnectsUnderWay
 from delivery.sessions.delivery import SessionDelivery
 from delivery.sessions.errors import SessionConnected, SessionNotConnected
 from delivery.sessions.pull_sources import PullSources
@@ -65,6 +67,7 @@ class SocketSessions:
         self._sessions: dict[str, ConnectedSession] = {}
         self._ready: dict[ConnectedSession, None] = {}  # to serve
         self._changing = asyncio.Lock()
+        self._connecting = ConnectsUnderWay()
 
     @property
     def is_empty(self) -> bool:
@@ -72,10 +75,10 @@ class SocketSessions:
         return not self._sessions
 
     async def handle(self, message: Connect | Disconnect | Credit) -> None:
-        """Handle a message about a session. Raises what `connect` and `disconnect` raise."""
+        """Handle a message about a session. Raises SessionNotConnected."""
         match message:
             case Connect():
-                await self.connect(message.session)
+                await self._connecting.start(self._connect_or_refuse(message.session))
             case Disconnect():
                 await self.disconnect(message.session)
             case Credit():
@@ -87,19 +90,27 @@ class SocketSessions:
     async def connect(self, name: str) -> None:
         """Connect a session, send `connected`, and start its streams.
 
-        Raises SessionConnected, TooManyRequests, UnknownSession, WrongSessionKind,
-        SessionDisconnected, DatabaseUnavailable.
+        Raises SessionConnected, TooManyRequests, and what SessionDelivery.connect raises.
         """
-        async with self._changing:
-            if name in self._sessions:
-                raise SessionConnected(session=name)
-            if len(self._sessions) >= limits.SESSIONS_PER_SOCKET_MAX:
-                most = limits.SESSIONS_PER_SOCKET_MAX
-                raise TooManyRequests(
-                    "This socket has the maximum number of sessions; open another socket.",
-                    sessions_max=most,
-                )
-            await self._connect(name)
+        if name in self._sessions or name in self._connecting.names:
+            raise SessionConnected(session=name)
+        if len(self._sessions) + len(self._connecting.names) >= limits.SESSIONS_PER_SOCKET_MAX:
+            raise TooManyRequests(
+                "This socket has the maximum number of sessions; open another socket.",
+                sessions_max=limits.SESSIONS_PER_SOCKET_MAX,
+            )
+        await self._connect(name)
+
+    async def connects_done(self) -> None:
+        """Wait until all sessions are connected, or refused, that were to be connected."""
+        await self._connecting.done()
+
+    async def _connect_or_refuse(self, name: str) -> None:
+        try:
+            await self.connect(name)
+        except EventHubError as error:
+            with suppress(OSError):  # the reader has disconnected
+                await self._say({**refusal(error), "session": name})
 
     async def disconnect(self, name: str) -> None:
         """End a session and send `disconnected`. Raises SessionNotConnected."""
@@ -172,34 +183,38 @@ class SocketSessions:
 
     async def close(self) -> None:
         """Save the positions of all sessions, and end them."""
+        await self._connecting.cancel()
         async with self._changing:
             await self._end(list(self._sessions.values()), "disconnected")
 
     async def _connect(self, name: str) -> None:
-        socket = self._socket
-        session, positions = await self._delivery.connect(
-            socket.principal, name, socket.waker, socket.transport
-        )
+        self._connecting.names.add(name)
         try:
-            messages: list[_Message] = []
-            member = await self._join(session)
-            if member is not None:
-                session.member, positions = member, []
-            readers = []
-            streams = []
-            for position in positions:
-                reader = await self._open(session, position, messages)
-                if reader is not None:
-                    readers.append(reader)
-                    started = reader.mark_started()
-                    streams.append({key: started[key] for key in ("stream", "cursor", "head")})
-            head = {"op": "connected", "session": name, "streams": streams, **session.described}
-            await self._say(head, *messages)
-        except BaseException:
-            await self._end([session], "failed")
-            raise
-        self._sessions[name] = session
-        session.waker = ReadyWaker(self._ready, session, socket.waker)
+            session, positions = await self._delivery.connect(
+                self._socket.principal, name, self._socket.waker, self._socket.transport
+            )
+            try:
+                await self._start(session, positions)
+            except BaseException:
+                await self._end([session], "failed")
+                raise
+        finally:
+            self._connecting.names.discard(name)
+
+    async def _start(self, session: ConnectedSession, positions: list[SessionPosition]) -> None:
+        """Announce that a session is connected, and serve it from now on."""
+        messages: list[_Message] = []
+        member = await self._join(session)
+        if member is not None:
+            session.member, positions = member, []
+        opened = [await self._open(session, position, messages) for position in positions]
+        readers = [reader for reader in opened if reader is not None]
+        started = [reader.mark_started() for reader in readers]
+        streams = [{key: one[key] for key in ("stream", "cursor", "head")} for one in started]
+        head = {"op": "connected", "session": session.name, "streams": streams, **session.described}
+        await self._say(head, *messages)
+        self._sessions[session.name] = session
+        session.waker = ReadyWaker(self._ready, session, self._socket.waker)
         session.waker.set()
         if member is not None:
             member.start()
@@ -210,8 +225,8 @@ class SocketSessions:
         """Return the member whose events a session gets if its group shares."""
         if session.settings.session_group is None:
             return None
-        attachment = session.attachment
-        found = await self._sources.joining(self._socket.principal, session.name, attachment)
+        principal, name = self._socket.principal, session.name
+        found = await self._sources.joining(principal, name, session.attachment)
         return None if found is None else SharedMember(self._sources, found, session)
 
     async def _open(
@@ -343,6 +358,8 @@ class SocketSessions:
         async with self._changing:
             if not self._is_connected(session):
                 return
+            if reason == CHANGED:
+                self._connecting.names.add(session.name)
             await self._end([session], reason)
             error: _Message = {}
             if reason == CHANGED:
@@ -365,10 +382,11 @@ class SocketSessions:
                 await session.member.close()
         saved = await self._delivery.disconnect(sessions)
         for session in sessions:
-            for reader in list(session.readers.values()):
-                await self._socket.end(reader, reason)
-            session.stop_timer()
-            await asyncio.sleep(0)  # let others run: a socket that is dropped has many sessions
+            async with self._delivery.ending:
+                for reader in list(session.readers.values()):
+                    await self._socket.end(reader, reason)
+                session.stop_timer()
+                await asyncio.sleep(0)  # let others run
         return saved
 
     async def _say(self, *messages: _Message) -> None:

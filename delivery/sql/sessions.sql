@@ -128,7 +128,7 @@ SELECT t.name AS stream, f.redeliver AS sequences FROM found f JOIN streams t ON
 -- Of sessions, each with the connection that serves it and the number of acknowledgements over HTTP that this one knows: those that
 -- have another of either, or do not exist.
 SELECT k.id
-  FROM unnest(%(sessions)s::bigint[], %(attachments)s::uuid[], %(acknowledgements)s::bigint[]) AS k (id, attachment, acknowledgements)
+  FROM json_to_recordset(%(known)s::json) AS k (id bigint, attachment uuid, acknowledgements bigint)
   LEFT JOIN sessions s ON s.id = k.id AND s.attachment = k.attachment AND s.acknowledgements = k.acknowledgements
                       AND s.deleted_at IS NULL
  WHERE s.id IS NULL

@@ -7,8 +7,9 @@ from eventhub.base import limits
 
 def freeze_loaded() -> None:
     """Keep collections away from all objects loaded so far, which live as long as the process: a
-    full collection that walks them stops it for 50 ms. Collect the others less often.
+    full collection that walks them stops it for 50 ms. Collect young objects in short steps, and
+    all of them rarely: cycles among old ones are few, the rest goes without the collector.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(limits.GC_THRESHOLD)
+    gc.set_threshold(*limits.GC_THRESHOLDS)

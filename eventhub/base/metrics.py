@@ -55,6 +55,9 @@ DUPLICATES = Counter(
     "eventhub_duplicate_events", "Events that a producer sent again and that were already stored."
 )
 REQUESTS = Counter("eventhub_http_requests", "Requests of the hot routes.", ["route", "status"])
+QUICK_EMITS = Counter(
+    "eventhub_quick_emits", "Emits that repeated the head of one before on their connection."
+)
 
 
 @cache

@@ -8,7 +8,7 @@ the route's own work, credentials and limits included.
 
 from typing import Any, NamedTuple
 
-from eventhub.base import caller, limits
+from eventhub.base import caller, limits, metrics
 from eventhub.base.errors import EventHubError
 from eventhub.http.app import Router
 from eventhub.http.call import Call, Subject
@@ -91,6 +91,7 @@ class QuickEmits:
 
     async def answer(self, known: KnownHead, body: bytes, peer: Peer) -> tuple[Response, Headers]:
         """Return the answer to a request, and all its headers."""
+        metrics.QUICK_EMITS.inc()
         scope = known.scope
         client = scope.get("client")  # none on a Unix socket
         request_id = caller.request_id_of("")

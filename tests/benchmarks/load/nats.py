@@ -131,9 +131,9 @@ class NatsSide:
             )
         )
 
-    def acknowledge(self) -> None:
-        for connection in self._connections:
-            connection.acknowledge()
+    @property
+    def acknowledging(self) -> list[NatsConnection]:
+        return [*self._connections]
 
     async def _create(self, sessions: range) -> None:
         connection = await self._connect()

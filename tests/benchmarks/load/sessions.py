@@ -47,6 +47,7 @@ class HubSide:
         self._job = arrivals.job
         self._producers: list[Connection] = []
         self._waiting: list[bytes] = []
+        self._stalled: list[SessionSocket] = []
         self.returned_ms: list[float] = []  # of each socket that returned, to connect its sessions
         self.sockets: list[SessionSocket] = []
 
@@ -75,9 +76,9 @@ class HubSide:
         self._waiting.append(request_head(self._job.target, len(body)) + body)
         self._send()
 
-    def acknowledge(self) -> None:
-        for each in self.sockets:
-            each.acknowledge()
+    @property
+    def acknowledging(self) -> list[SessionSocket]:
+        return [*self.sockets]
 
     async def _socket(self, part: range) -> SessionSocket:
         key = self._job.keys[part[0] // self._job.per_client]
@@ -94,21 +95,26 @@ class HubSide:
         return made
 
     async def stall(self) -> None:
-        """Have the sockets stall that are to, until all have returned."""
-        stalled = [one for one in self.sockets if self._arrivals.stalled(one.sessions[0])]
-        await asyncio.gather(*(self._stall(one) for one in stalled))
+        """Have the sockets stall that are to, until the hub has closed them."""
+        self._stalled = [one for one in self.sockets if self._arrivals.stalled(one.sessions[0])]
+        await asyncio.gather(*(self._stall(one) for one in self._stalled))
 
     async def _stall(self, stalled: SessionSocket) -> None:
-        """Have a socket stall until the hub has closed it; then its sessions return."""
         stalled.stall()
         async with asyncio.timeout(CLOSED_S):
             while not stalled.lost.done():
                 stalled.probe()
                 await asyncio.wait({stalled.lost}, timeout=PROBE_S)
         self.sockets.remove(stalled)
+
+    async def return_stalled(self) -> None:
+        """Have the sessions of the sockets that stalled return."""
+        await asyncio.gather(*(self._return(one.sessions) for one in self._stalled))
+
+    async def _return(self, sessions: range) -> None:
         await asyncio.sleep(random.uniform(0, RETURN_S_MAX))
         began_ns = now_ns()
-        again = await self._socket(stalled.sessions)
+        again = await self._socket(sessions)
         await asyncio.wait_for(again.ready, CONNECT_S)
         self.returned_ms.append((now_ns() - began_ns) / 1e6)
 
@@ -185,29 +191,37 @@ async def _timed(side: Any, arrivals: Arrivals) -> dict[str, float]:
     arrivals.warm = len(arrivals.due)
     cpu_s, used_s, began_ns = cpu_time_s(), _cpu_s(server), now_ns()
     memory = [server.memory_full_info().uss]
-    stalling = asyncio.create_task(side.stall()) if job.stalled else None
-    while len(memory) <= SAMPLES or (stalling is not None and not stalling.done()):
-        await _paced(side, arrivals, job.seconds / SAMPLES)
-        memory.append(server.memory_full_info().uss)
+
+    async def paced_until(done: "asyncio.Task[None] | None") -> None:
+        while len(memory) <= SAMPLES or (done is not None and not done.done()):
+            await _paced(side, arrivals, job.seconds / SAMPLES)
+            memory.append(server.memory_full_info().uss)
+        if done is not None:
+            done.result()
+
+    await paced_until(asyncio.create_task(side.stall()) if job.stalled else None)
     passed_s = (now_ns() - began_ns) / 1e9
+    frames = len(arrivals.took)
     figures = {
         "server_cores": (_cpu_s(server) - used_s) / passed_s,
         "load_cpu": (cpu_time_s() - cpu_s) / passed_s,
+        "frame_us": (_cpu_s(server) - used_s) / max(frames, 1) * 1e6,
+        "events_per_s": (len(arrivals.due) - arrivals.warm) / passed_s,
+        "frames_per_s": frames / passed_s,
     }
-    frames = len(arrivals.took)
-    figures["frame_us"] = (_cpu_s(server) - used_s) / max(frames, 1) * 1e6
+    if job.stalled:
+        await paced_until(asyncio.create_task(side.return_stalled()))
     await _drained(arrivals, DRAIN_S)
     acknowledging.cancel()
-    if stalling is not None:
-        stalling.result()
+    if job.stalled:
+        returning = percentiles_ms(arrivals.took[frames:])
+        figures |= {f"returning_{name}": value for name, value in returning.items()}
         figures["returned"] = len(side.returned_ms)
         figures["return_ms"] = max(side.returned_ms)
     return {
-        **percentiles_ms(arrivals.took),
+        **percentiles_ms(arrivals.took[:frames]),
         **figures,
         "warm_s": warm_s,
-        "events_per_s": (len(arrivals.due) - arrivals.warm) / passed_s,
-        "frames_per_s": frames / passed_s,
         "lost_frames": arrivals.expected - len(arrivals.received),
         "doubled": arrivals.doubled,
         "uss_mb": memory[-1] / 1e6,
@@ -238,9 +252,12 @@ async def _drained(arrivals: Arrivals, seconds: float) -> None:
 
 
 async def _acknowledging(side: Any) -> None:
+    """Acknowledge each socket's events in turn: consumers do not all do so at once."""
     while True:
-        await asyncio.sleep(ACK_INTERVAL_S)
-        side.acknowledge()
+        sockets = side.acknowledging
+        for each in sockets:
+            each.acknowledge()
+            await asyncio.sleep(ACK_INTERVAL_S / len(sockets))
 
 
 def _cpu_s(server: psutil.Process) -> float:

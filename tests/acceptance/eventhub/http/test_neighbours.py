@@ -6,7 +6,9 @@ import asyncio
 import http.client
 import json
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,7 +39,9 @@ from eventhub.http.routes import HTTP_ROUTES
 from eventhub.types.registry import TypeRegistry
 from tests.acceptance.one_process import services_of
 from tests.acceptance.wire import EVENT, until
+from tests.forked import QUICK_PASSWORDS
 from tests.live import LiveHub, LiveZone
+from tests.live_processes import WebProcess
 
 HOGS = 300  # requests of one client
 TIMEOUT_S = 60.0
@@ -200,9 +204,9 @@ async def test_sockets_that_catch_up_share_the_event_loop_fairly(
     assert of_others <= READERS * HISTORY / 4, f"{of_others} events went to the other client"
 
 
-def log_in(hub: LiveHub, body: bytes, address: str) -> tuple[int, str]:
+def log_in(web: WebProcess, body: bytes, address: str) -> tuple[int, str]:
     """Log in from a loopback address; return the status and the code of the answer."""
-    port = hub.web[0].port
+    port = web.port
     opened = http.client.HTTPConnection("127.0.0.1", port, timeout=60, source_address=(address, 0))
     try:
         opened.request("POST", "/v1/session", body, {"Content-Type": "application/json"})
@@ -212,8 +216,20 @@ def log_in(hub: LiveHub, body: bytes, address: str) -> tuple[int, str]:
         opened.close()
 
 
+@pytest.fixture
+def hashing(hub: LiveHub, tmp_path: Path) -> Iterator[WebProcess]:
+    """Yield one more web process of the hub, which hashes passwords for as long as is usual."""
+    env = {name: value for name, value in hub.env.items() if name != QUICK_PASSWORDS}
+    web = WebProcess("hashing", env, tmp_path / "web.log")
+    web.start()
+    try:
+        yield web
+    finally:
+        web.stop()
+
+
 def test_failed_logins_hold_no_connection_of_the_management_api(
-    hub: LiveHub, zone: LiveZone
+    hub: LiveHub, zone: LiveZone, hashing: WebProcess
 ) -> None:
     """Each held one while its password was hashed; other requests waited for all, or got 503."""
     wrong = json.dumps(NOBODY).encode()
@@ -221,12 +237,13 @@ def test_failed_logins_hold_no_connection_of_the_management_api(
     counted = "SELECT count(*) FROM login_attempts WHERE subject LIKE 'user:nobody@127.0.1.%%'"
     finished: list[int] = []
     with ThreadPoolExecutor(len(addresses)) as pool:
-        logins = [pool.submit(log_in, hub, wrong, address) for address in addresses]
+        logins = [pool.submit(log_in, hashing, wrong, address) for address in addresses]
         while hub.sql(counted)[0][0] < 4:
             pass  # until the logins are in progress
         before = sum(login.done() for login in logins)
         for _ in range(3):
-            assert hub.call("GET", "/v1/streams", key=zone.admin).status == 200
+            answer = hub.call("GET", "/v1/streams", key=zone.admin, url=hashing.url)
+            assert answer.status == 200
             finished.append(sum(login.done() for login in logins) - before)
     assert {login.result() for login in logins} == {(401, "invalid_login")}
     assert finished[-1] <= 2, f"of 8 logins, finished at each answer: {finished}"
@@ -236,9 +253,9 @@ def test_the_body_of_a_login_is_bounded_and_each_attempt_is_counted(hub: LiveHub
     """240 KB of JSON were parsed before authentication, without a limit of attempts."""
     address = "127.0.2.1"
     for _ in range(limits.LOGIN_ATTEMPTS_PER_ADDRESS_MAX):
-        assert log_in(hub, BOMB, address) == (413, "body_too_large")
-    assert log_in(hub, b"{}", address) == (429, "too_many_requests")
-    assert log_in(hub, b"{", "127.0.2.2") == (400, "malformed_json")
+        assert log_in(hub.web[0], BOMB, address) == (413, "body_too_large")
+    assert log_in(hub.web[0], b"{}", address) == (429, "too_many_requests")
+    assert log_in(hub.web[0], b"{", "127.0.2.2") == (400, "malformed_json")
     headers = {"Content-Type": "application/json"}
     for path in ("/v1/registrations", "/v1/clients"):
         hub.call("POST", path, BOMB, headers=headers).refused(401, "unauthenticated")

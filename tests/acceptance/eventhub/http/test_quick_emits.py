@@ -58,16 +58,25 @@ async def connect(zone: LiveZone, key: str = "", stream: str = "orders") -> Conn
 
 def counted(zone: LiveZone) -> float:
     """Return how many emits the hub has counted as successful."""
-    route = 'route="/v1/streams/{stream}/events",status="200"'
+    labels = 'route="/v1/streams/{stream}/events",status="200"'
+    return metric(zone, "eventhub_http_requests", labels)
+
+
+def counted_quick(zone: LiveZone) -> float:
+    """Return how many of them repeated the head of one before."""
+    return metric(zone, "eventhub_quick_emits")
+
+
+def metric(zone: LiveZone, name: str, labels: str = "") -> float:
     lines = zone.hub.call("GET", "/metrics").body.decode().splitlines()
-    found = [line for line in lines if line.startswith("eventhub_http_requests") and route in line]
+    found = [line for line in lines if line.startswith(name) and labels in line]
     return float(found[0].split()[-1]) if found else 0.0
 
 
 @pytest.mark.parametrize("durability", ["sync", "async", "transient"])
 async def test_answers_are_those_of_other_emits(zone: LiveZone, durability: str) -> None:
     zone.create_stream("orders", durability=durability)
-    connection, before = await connect(zone), counted(zone)
+    connection, before, quick = await connect(zone), counted(zone), counted_quick(zone)
     first, second = await connection.emit(), await connection.emit()
     batch = await connection.emit(json.dumps([EVENT] * 3).encode())
     [given] = first.body["ranges"]
@@ -81,6 +90,7 @@ async def test_answers_are_those_of_other_emits(zone: LiveZone, durability: str)
     ids = {answer.headers["x-request-id"] for answer in (first, second, batch)}
     assert len(ids) == 3
     assert counted(zone) == before + 3
+    assert counted_quick(zone) == quick + 2  # all but the first
     connection.writer.close()
 
 
