@@ -225,7 +225,8 @@ class RunningGroup:
         outputs = await asyncio.to_thread(found.add, version, recent)  # it joins all of them
         self._unwritten.needs_snapshot = self._unwritten.is_due = True
         if recent:
-            self._take(outputs, recent[-1][1], EventOutputs())
+            steps = self._taken(outputs, recent[-1][1], EventOutputs())
+            await self._context.turns.run(self._client_id, steps)
 
     # --- events ---
 
@@ -266,7 +267,7 @@ class RunningGroup:
             caused, self._last = EventOutputs(), (position, event)
             for outputs in engine.steps(position, event):
                 if outputs:
-                    self._take(outputs, event, caused)
+                    yield from self._taken(outputs, event, caused)
                 yield
             if unwritten.is_large:
                 break
@@ -284,12 +285,17 @@ class RunningGroup:
         engine, memory = self._found.engine, self._context.memory
         is_due = memory.report(self._lease.group_id, self._client_id, engine.memory_bytes)
         if is_due and self._last is not None:
-            self._take(engine.shed_half(*self._last), self._last[1], EventOutputs())
+            for _ in self._taken(engine.shed_half(*self._last), self._last[1], EventOutputs()):
+                pass  # it has an output for each pattern at most
             memory.report(self._lease.group_id, self._client_id, engine.memory_bytes)
             self._unwritten.needs_snapshot = self._unwritten.is_due = True
 
-    def _take(self, outputs: Sequence[AgentOutput], cause: Event, caused: EventOutputs) -> None:
-        """Note some of what one event caused; beyond a limit its outputs are lost."""
+    def _taken(
+        self, outputs: Sequence[AgentOutput], cause: Event, caused: EventOutputs
+    ) -> Iterator[None]:
+        """Note some of what one event caused, with a step for each output: one pattern may have a
+        thousand. Beyond a limit its outputs are lost.
+        """
         running, unwritten = self._found.running, self._unwritten
         for effect in effects_of(outputs, running, self._owner, cause, caused.numbers):
             if not isinstance(effect, OutputEvent):
@@ -300,6 +306,7 @@ class RunningGroup:
                 unwritten.output_bytes += effect.bytes
             else:
                 self._totals.take(LostOutput(effect.running, "outputs_max", 1))
+            yield
 
     def _announce_gaps(self) -> None:
         for gap in self.reader.gaps:

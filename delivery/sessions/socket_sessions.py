@@ -202,7 +202,7 @@ class SocketSessions:
             self._connecting.names.discard(name)
 
     async def _start(self, session: ConnectedSession, positions: list[SessionPosition]) -> None:
-        """Announce that a session is connected, and serve it from then on."""
+        """Announce that a session is connected, and serve it from now on."""
         messages: list[_Message] = []
         member = await self._join(session)
         if member is not None:

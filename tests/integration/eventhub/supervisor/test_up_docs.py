@@ -24,6 +24,7 @@ from tests.integration.up_process import EMBEDDED_VARIABLES, HOME, Hub
 
 FIRST_EVENT_PATIENCE_S = 60.0
 SCRIPT_S_MAX = 250.0  # the tutorial starts the command line thirty times, beside other tests
+ONE_OF_EACH = ("--web", "1", "--forwarders", "1", "--workers", "1")
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 TUTORIAL = re.compile(r"^## (.*?)$|^```(sh|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -82,7 +83,7 @@ class FirstRun(NamedTuple):
 @pytest.fixture(scope="module")
 def before(root: Path) -> FirstRun:
     """Run the hub for the first time, ended by Ctrl-C."""
-    with demo_hub(root, signal.SIGINT) as hub:
+    with demo_hub(root, signal.SIGINT, *ONE_OF_EACH) as hub:
         event = first_event(hub)
         logins = credentials(hub)
         assert (hub.data / "credentials.json").stat().st_mode & 0o777 == 0o600
@@ -100,7 +101,7 @@ def killed(root: Path, before: FirstRun) -> bool:
 @pytest.fixture(scope="module")
 def hub(root: Path, killed: bool) -> Iterator[Hub]:
     """Run the hub for the third time."""
-    with demo_hub(root, signal.SIGINT, "--web", "1", "--forwarders", "1", "--workers", "1") as hub:
+    with demo_hub(root, signal.SIGINT, *ONE_OF_EACH) as hub:
         yield hub
     assert hub.process.returncode == 0
 

@@ -353,6 +353,19 @@ def test_a_sequence_ends_with_the_newest_event_or_not_at_all() -> None:
     assert bound(stream.emit("B")) == [{"b": [5]}]
 
 
+@pytest.mark.parametrize(("values", "count"), [((1, "1", 1), 2), ((1, 1.0, 1), 1)])
+def test_distinct_values_are_those_that_are_not_equal(values: tuple[Any, ...], count: int) -> None:
+    stream = Stream(f"{{v[3..3]: A}} where distinct(v.x) == {count}")
+    outputs = [one for value in values for one in stream.emit("A", x=value)]
+    assert bound(outputs) == [{"v": [1, 2, 3]}]
+
+
+def test_a_sequence_in_a_condition_has_no_more_events_than_its_most() -> None:
+    stream = Stream("{v[1..2]: A} where sum(v.x) > 5")
+    assert [one for x in (1, 1, 4) for one in stream.emit("A", x=x)] == []
+    assert bound(stream.emit("A", x=2)) == [{"v": [3, 4]}]
+
+
 def test_the_tree_shows_a_failed_butnot_until_it_counts_again() -> None:
     stream = Stream("{a: A} butnot {b: B} within 5s per $u")
     stream.emit("B", u="x")
