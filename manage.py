@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """The hub's command line: `manage.py up` runs the whole hub, `manage.py help` lists the rest."""
 
-import gc
 import os
 import sys
 
-from eventhub.base import limits
+from eventhub.base.garbage import collect_rarely
 
 # Django's own commands that would look for a server somewhere, for seconds, before they fail.
 NEED_DATABASE = ("changepassword", "createsuperuser", "dbshell", "migrate", "shell")
@@ -17,8 +16,7 @@ USE_TABLES = frozenset(
 
 
 def main() -> None:
-    # what is loaded stays: to look through it again and again takes a fourth of a start
-    gc.set_threshold(limits.GC_LOADING)
+    collect_rarely()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
     from django.core.management import CommandError, execute_from_command_line
 

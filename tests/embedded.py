@@ -7,7 +7,6 @@ set, are respected.
 """
 
 import fcntl
-import gc
 import importlib
 import os
 import shutil
@@ -24,7 +23,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from xdist.scheduler import LoadFileScheduling
 
-from eventhub.base import limits
+from eventhub.base.garbage import collect_rarely
 from eventhub.supervisor.embedded import embedded
 from eventhub.supervisor.postgres import DATABASE
 from tests import java, prepared
@@ -48,7 +47,7 @@ TOGETHER = (
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
     """Set the environment before pytest-django, which imports the settings in the same hook."""
-    gc.set_threshold(limits.GC_LOADING)  # what is loaded and collected stays
+    collect_rarely()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: what tests
         signal.signal(signal.SIGINT, signal.default_int_handler)  # start is to hear Ctrl-C
     os.environ.setdefault("JAVA_TOOL_OPTIONS", java.options())

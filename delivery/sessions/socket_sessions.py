@@ -118,7 +118,8 @@ class SocketSessions:
             session = self._find(name)
             saved = await self._end([session], "stopped")
             acks = session.acks if session.settings.id in saved else []
-        await self._say(*acks, {"op": "disconnected", "session": name, "reason": "stopped"})
+        ended = {"op": "disconnected", "session": name, "reason": "stopped"}
+        await self._say(*session.messages, *acks, ended)
 
     def acknowledge(self, message: Ack) -> None:
         """Acknowledge events of a session; with an id, `acked` is sent when that is stored. Raises
@@ -157,8 +158,7 @@ class SocketSessions:
         """Send what the sessions have that are ready: first what each has to report, then the next
         events of all in one write. The caller has confirmed the grants.
         """
-        found = take_all(self._ready)
-        failed = False
+        found, failed = take_all(self._ready), False
         for session in found:
             try:
                 if self._is_connected(session):

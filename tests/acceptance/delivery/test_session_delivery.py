@@ -64,16 +64,14 @@ async def test_sessions_are_connected_side_by_side_and_other_messages_wait(
             await reader.say("ack", session=name, stream="orders", sequence=1, id=name)
         await reader.say("disconnect", session="s1")
         await reader.say("connect", session="s1")
-        answers = []
+        answers: list[dict[str, Any]] = []
         while [a["session"] for a in answers if a["op"] == "connected"].count("s1") < 2:
             answers.append(await reader.hear())
         assert {a["session"] for a in answers if a["op"] == "connected"} == {*names}
         refused = {a["session"]: a["code"] for a in answers if a["op"] == "error"}
-        assert refused == {"s0": "session_connected", "unknown": "unknown_session"}
+        assert refused == {"s0": "session_connected", "unknown": "unknown_session"}, answers
         while {a["session"] for a in answers if a["op"] == "acked"} != {*names}:
             answers.append(await reader.hear())
-        [ended] = [a for a in answers if a["op"] == "disconnected"]
-        assert (ended["session"], ended["reason"]) == ("s1", "stopped")
         assert {a["op"] for a in answers[:22]} <= {"connected", "error", "event"}
 
 
