@@ -25,7 +25,7 @@ from eventhub.base.guardian import descendants
 from eventhub.base.metrics import FOLDER
 
 HOME = Path(__file__).resolve().parents[1]
-RUN_S_MAX = 100.0
+RUN_S_MAX = 250.0
 POLL_S = 0.01
 PRELOADED = "tests.preload"
 QUICK_PASSWORDS = "TESTS_QUICK_PASSWORDS"  # read there: passwords are hashed once
