@@ -157,8 +157,11 @@ class SessionDelivery:
             whole = is_due or started_s >= settings_s + limits.SESSION_SETTINGS_CHECK_S
             with suppress(DatabaseUnavailable):
                 ids = [*self._connected.by_id]
-                for at in range(0, len(ids), limits.SESSIONS_CHECKED_TOGETHER_MAX):
-                    part = ids[at : at + limits.SESSIONS_CHECKED_TOGETHER_MAX]
+                size = limits.SESSIONS_COMPARED_TOGETHER_MAX
+                if whole:
+                    size = limits.SESSIONS_CHECKED_TOGETHER_MAX
+                for at in range(0, len(ids), size):
+                    part = ids[at : at + size]
                     await self._check(part if whole else await self._altered(part))
                 settings_s = started_s if whole else settings_s
             took_s = monotonic() - started_s
