@@ -14,14 +14,15 @@ SELECT stream_id, min(sequence) AS sequence
          CROSS JOIN LATERAL unnest(COALESCE(s.streams, l.streams), COALESCE(s.sequences, l.sequences)) AS c (stream_id, sequence)
         UNION ALL
         SELECT c.stream_id, c.sequence + 1
-          FROM session_cursors c
-          JOIN sessions s ON s.id = c.session_id AND s.deleted_at IS NULL
+          FROM (SELECT g.id, s.id FROM registration_groups g JOIN sessions s ON s.id = g.session_id
+                UNION ALL
+                SELECT g.id, s.id FROM registration_groups g JOIN sessions s ON s.group_id = g.session_group_id) AS o (group_id, session_id)
+          JOIN group_streams r ON r.group_id = o.group_id AND r.registrations > 0
+          JOIN session_cursors c ON c.session_id = o.session_id AND c.stream_id = r.stream_id
+          JOIN sessions s ON s.id = o.session_id AND s.deleted_at IS NULL
           LEFT JOIN session_groups m ON m.id = s.group_id
          WHERE COALESCE(m.quality, s.quality) = 'reliable'
-           AND GREATEST(c.saved_at, s.attached_at) > now() - interval '7 days'
-           AND EXISTS (SELECT FROM registration_groups g
-                         JOIN group_streams r ON r.group_id = g.id AND r.stream_id = c.stream_id AND r.registrations > 0
-                        WHERE g.session_id = s.id OR g.session_group_id = s.group_id)) AS n
+           AND GREATEST(c.saved_at, s.attached_at) > now() - interval '7 days') AS n
  GROUP BY stream_id
 
 -- name: copy_events
