@@ -18,7 +18,7 @@ class ConnectsUnderWay:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, connect: Coroutine[None, None, None]) -> None:
-        """Run a connect beside the others. The next one waits if they are many."""
+        """Run a connect beside the others; wait for all of them if they are many."""
         task = asyncio.create_task(connect)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -358,7 +358,7 @@ class SocketSessions:
         async with self._changing:
             if not self._is_connected(session):
                 return
-            if reason == CHANGED:
+            if reason == CHANGED:  # it is to be connected by this call alone
                 self._connecting.names.add(session.name)
             await self._end([session], reason)
             error: _Message = {}

@@ -1062,7 +1062,7 @@ PATTERN_SLICE_S = 0.001  # of a group's work before others run; timers are no fi
 PATTERN_SLICE_PAUSE = 4.0  # times a slice, after those of clients that used more than another one
 PATTERN_OUTPUT_S = 40e-6  # that writing one output counts as time of its client ...
 PATTERN_OUTPUT_KB_S = 20e-6  # ... and each 1,000 bytes of it: a large insert writes 50 MB/s
-PATTERN_USED_S = 1.0  # in which a client's use of time is forgotten, but for a third
+PATTERN_USED_S = 1.0  # in which a client's use of time is forgotten, except for a third
 PATTERN_USED_FREE_S = 0.02  # without a pause: what 100 short runs take
 PATTERN_LAG_INTERVAL_S = 1.0  # between two reports of the lag of groups
 

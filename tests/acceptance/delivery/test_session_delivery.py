@@ -50,31 +50,6 @@ async def test_events_of_a_session_name_it_and_its_stream(hub: LiveHub, orders: 
         assert await reader.nothing_waits()
 
 
-async def test_sessions_are_connected_side_by_side_and_other_messages_wait(
-    hub: LiveHub, orders: LiveZone
-) -> None:
-    names = [f"s{number}" for number in range(20)]
-    for name in names:
-        consumer(orders, name)
-    orders.emit("orders", EVENT)
-    async with session(hub, orders.admin) as reader:
-        for name in [*names, "s0", "unknown"]:
-            await reader.say("connect", session=name)
-        for name in names:
-            await reader.say("ack", session=name, stream="orders", sequence=1, id=name)
-        await reader.say("disconnect", session="s1")
-        await reader.say("connect", session="s1")
-        answers: list[dict[str, Any]] = []
-        while [a["session"] for a in answers if a["op"] == "connected"].count("s1") < 2:
-            answers.append(await reader.hear())
-        assert {a["session"] for a in answers if a["op"] == "connected"} == {*names}
-        refused = {a["session"]: a["code"] for a in answers if a["op"] == "error"}
-        assert refused == {"s0": "session_connected", "unknown": "unknown_session"}, answers
-        while {a["session"] for a in answers if a["op"] == "acked"} != {*names}:
-            answers.append(await reader.hear())
-        assert {a["op"] for a in answers[:22]} <= {"connected", "error", "event"}
-
-
 async def test_binary_frames_name_the_session_too(hub: LiveHub, orders: LiveZone) -> None:
     consumer(orders)
     orders.emit("orders", EVENT)

@@ -1,8 +1,11 @@
-"""Consumer sessions across losses: killed web processes, long absence, a stream that was cut."""
+"""Consumer sessions that come and go: many at once, and across losses: killed web processes, long
+absence, a stream that was cut.
+"""
 
 import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -17,7 +20,7 @@ from tests.acceptance.consumers import (
     create_session,
     numbers,
 )
-from tests.acceptance.wire import EVENT, chunks, numbered, session, until
+from tests.acceptance.wire import EVENT, HEAR_TIMEOUT_S, chunks, numbered, session, until
 from tests.live import LiveHub, LiveZone
 
 MISSED = 10_000
@@ -29,6 +32,32 @@ GROWTH_KIB_MAX = 24 * 1024  # of 20 MB of bodies, and as much again in frames
 def orders(zone: LiveZone) -> LiveZone:
     zone.create_stream("orders")
     return zone
+
+
+async def test_sessions_are_connected_side_by_side_and_other_messages_wait(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    names = [f"s{number}" for number in range(20)]
+    for name in names:
+        consumer(orders, name)
+    orders.emit("orders", EVENT)
+    async with session(hub, orders.admin) as reader:
+        for name in [*names, "s0", "unknown"]:
+            await reader.say("connect", session=name)
+        for name in names:
+            await reader.say("ack", session=name, stream="orders", sequence=1, id=name)
+        for name in names:
+            await reader.say("disconnect", session=name)
+        await reader.say("connect", session="s1")
+        answers: list[dict[str, Any]] = []
+        async with asyncio.timeout(HEAR_TIMEOUT_S):
+            while len([a for a in answers if a["op"] in ("connected", "acked")]) < 41:
+                answers.append(await reader.hear())
+        assert {a["session"] for a in answers if a["op"] == "connected"} == {*names}
+        refused = {a["session"]: a["code"] for a in answers if a["op"] == "error"}
+        assert refused == {"s0": "session_connected", "unknown": "unknown_session"}, answers
+        assert {a["session"] for a in answers if a["op"] == "acked"} == {*names}
+        assert {a["op"] for a in answers[:22]} <= {"connected", "error", "event"}
 
 
 @pytest.mark.req("RDY-48")

@@ -172,6 +172,12 @@ async def test_reliable_sessions_retain_what_they_have_not_acknowledged(
         assert await changed(long_ago) is None
         world.sql("UPDATE sessions SET attached_at = now() WHERE id = %s", session)
         assert await changed(long_ago) == 42
+        world.sql("UPDATE session_groups SET quality = 'reliable'")
+        owned = "UPDATE registration_groups SET session_id = NULL, session_group_id = %s"
+        world.sql(f"{owned} WHERE id = %s", team, root)
+        assert await needed() is None
+        world.sql("UPDATE sessions SET group_id = %s WHERE id = %s", team, session)
+        assert await needed() == 42, "the registrations are its group's"
     finally:
         world.sql("DELETE FROM session_cursors")
         world.sql("DELETE FROM group_streams WHERE group_id = %s", root)
