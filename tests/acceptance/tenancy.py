@@ -356,8 +356,8 @@ class Tenants:
         zone.define_channel(f"{NAME}-channel", 0)
         self._interest(sink)
         self._sessions()
-        self._patterns()
         self._source()
+        self._patterns()
 
     def _interest(self, sink: Sink) -> None:
         zone, key = self.zone, self.owner
@@ -436,7 +436,7 @@ class Tenants:
         )
 
     def _patterns(self) -> None:
-        """Create a pattern group with a pattern."""
+        """Create a pattern group with a pattern, after all events: it consumes none."""
         name = f"{NAME}-patterns"
         body = {"group": name, "name": "one", "language": "ready"}
         body["text"] = f"{{a: A | $code == '{SECRET}'}}"
