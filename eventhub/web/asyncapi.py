@@ -30,6 +30,19 @@ _TOKEN = {
     "type": "string",
     "description": "A connection token, for clients that cannot send headers.",
 }
+_CREDENTIALS = {
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An API key, `ehk_…`, or a connection token.",
+    },
+    "accessToken": {
+        "type": "httpApiKey",
+        "name": "access_token",
+        "in": "query",
+        "description": _TOKEN["description"],
+    },
+}
 # the answers that a message has, apart from errors
 _REPLIES: dict[type, tuple[type, ...]] = {
     received.ListenMessage: (
@@ -53,35 +66,6 @@ _REPLIES: dict[type, tuple[type, ...]] = {
 @functools.cache
 def document() -> dict[str, Any]:
     """Return the AsyncAPI 3.0 document; it is the same for every caller."""
-    [listen] = [one for one in LISTEN_ROUTES if one.path.endswith("/events")]
-    [session] = [one for one in SESSION_ROUTES if one.path.endswith("/events")]
-    channels = {
-        "socket": {
-            "address": "/v1/ws",
-            "title": "Websocket",
-            "description": (
-                "Listeners, sessions, emits and interests of one connection. The subprotocol is"
-                f" `{'` or `'.join(SUBPROTOCOLS)}`: in the second, frames of the hub are binary"
-                " ServerFrame messages. A message to the hub has at most"
-                f" {limits.MESSAGE_BYTES_MAX} bytes."
-            ),
-            "servers": [{"$ref": "#/servers/websocket"}],
-            "messages": _messages((*RECEIVED, *sent.SOCKET_MESSAGES)),
-            "bindings": {
-                "ws": {
-                    "method": "GET",
-                    "query": {"type": "object", "properties": {"access_token": _TOKEN}},
-                    "bindingVersion": "0.1.0",
-                }
-            },
-        },
-        "streamEvents": _event_channel(
-            listen, "A stream as server-sent events", sent.STREAM_EVENTS
-        ),
-        "sessionEvents": _event_channel(
-            session, "A consumer session as server-sent events", sent.SESSION_MESSAGES
-        ),
-    }
     every = (*RECEIVED, *sent.SOCKET_MESSAGES, *sent.STREAM_EVENTS)
     return {
         "asyncapi": "3.0.0",
@@ -102,24 +86,20 @@ def document() -> dict[str, Any]:
             "websocket": _server("wss", "A hub, over websockets; `ws` without TLS."),
             "http": _server("https", "A hub, over HTTP; `http` without TLS."),
         },
-        "channels": channels,
+        "channels": {
+            "socket": _socket_channel(),
+            "streamEvents": _event_channel(
+                LISTEN_ROUTES[0], "A stream as server-sent events", sent.STREAM_EVENTS
+            ),
+            "sessionEvents": _event_channel(
+                SESSION_ROUTES[1], "A session as server-sent events", sent.SESSION_MESSAGES
+            ),
+        },
         "operations": _operations(),
         "components": {
             "schemas": _schemas(every),
             "messages": {_name(kind): _message(kind) for kind in dict.fromkeys(every)},
-            "securitySchemes": {
-                "bearer": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "An API key, `ehk_…`, or a connection token.",
-                },
-                "accessToken": {
-                    "type": "httpApiKey",
-                    "name": "access_token",
-                    "in": "query",
-                    "description": _TOKEN["description"],
-                },
-            },
+            "securitySchemes": _CREDENTIALS,
         },
     }
 
@@ -142,10 +122,29 @@ def _server(protocol: str, text: str) -> dict[str, Any]:
         "protocol": protocol,
         "description": text,
         "variables": {"host": {"default": "127.0.0.1:8000"}},
-        "security": [
-            {"$ref": "#/components/securitySchemes/bearer"},
-            {"$ref": "#/components/securitySchemes/accessToken"},
-        ],
+        "security": [{"$ref": f"#/components/securitySchemes/{name}"} for name in _CREDENTIALS],
+    }
+
+
+def _socket_channel() -> dict[str, Any]:
+    return {
+        "address": "/v1/ws",
+        "title": "Websocket",
+        "description": (
+            "Listeners, sessions, emits and interests of one connection. The subprotocol is"
+            f" `{'` or `'.join(SUBPROTOCOLS)}`: in the second, frames of the hub are binary"
+            " ServerFrame messages. A message to the hub has at most"
+            f" {limits.MESSAGE_BYTES_MAX} bytes."
+        ),
+        "servers": [{"$ref": "#/servers/websocket"}],
+        "messages": _messages((*RECEIVED, *sent.SOCKET_MESSAGES)),
+        "bindings": {
+            "ws": {
+                "method": "GET",
+                "query": {"type": "object", "properties": {"access_token": _TOKEN}},
+                "bindingVersion": "0.1.0",
+            }
+        },
     }
 
 

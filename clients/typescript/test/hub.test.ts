@@ -79,8 +79,11 @@ test("what was missed has the liveness recovery, and a small window holds back n
 });
 
 test("a repeated emit stores its events once", async () => {
-  relay.swallow = true;
-  const receipt = await through().emit("repeated", numbered(1, 3));
+  const losing = new Relay(url);
+  await losing.mend();
+  losing.swallow = true;
+  const receipt = await new HubClient(losing.url, key).emit("repeated", numbered(1, 3));
+  await losing.cut();
   assert.equal(receipt.duplicates.length, 3);
   assert.equal(receipt.cursor.sequence, 3);
   const stored: Delivered[] = [];
