@@ -43,7 +43,7 @@ export class HubSocket {
   private constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.addEventListener("message", (event) => {
-      this.#heard();
+      this.#received();
       this.#inbox.push(JSON.parse(String(event.data)) as Message);
     });
     socket.addEventListener("close", (event) => {
@@ -67,7 +67,7 @@ export class HubSocket {
     });
     if (opened) {
       const made = new HubSocket(socket);
-      made.#heard();
+      made.#received();
       return made;
     }
     await http.ask({ ...probe, signal });
@@ -92,7 +92,7 @@ export class HubSocket {
     this.#socket.close();
   }
 
-  #heard(): void {
+  #received(): void {
     clearTimeout(this.#silence);
     this.#silence = setTimeout(() => {
       this.#inbox.end(new ConnectionLost("The hub is silent."));
