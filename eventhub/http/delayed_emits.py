@@ -19,16 +19,13 @@ from eventhub.eventlog.stored import StreamInfo
 from eventhub.http.emitted import Emitted, emitted
 
 
-def due_of(principal: Principal, info: StreamInfo, event: EventIn) -> int:
+def due_of(info: StreamInfo, event: EventIn) -> int:
     """Return the time at which an event with `deliver_at` or `delay_ms` is due, in microseconds
     since 1970, and clear them. Raises InvalidField.
     """
     field = "delay_ms" if event.deliver_at is None else "deliver_at"
     if info.durability == "transient":
         message = "A transient stream is in memory only, so no event can wait for it."
-        raise InvalidField(message, field=field)
-    if principal.is_operator:
-        message = "A delayed event belongs to a client; emit it with a key."
         raise InvalidField(message, field=field)
     return take_due_us(event, SystemClock().now_us())
 

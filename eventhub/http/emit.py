@@ -82,7 +82,7 @@ async def emit(
         for index, event in enumerate(events):
             try:
                 if event.deliver_at is not None or event.delay_ms is not None:
-                    due[index] = due_of(principal, info, event)
+                    due[index] = due_of(info, event)
                 mask = event_mask(event)
                 if not isinstance(mask, int):
                     mask = await _named_mask(services.authorizer, principal.zone_id, mask)

@@ -181,7 +181,7 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
     *(errors.RequestTimeout, errors.ProducerWindow, errors.BodyTooLarge, errors.BatchTooLarge),
     *(errors.EventTooLarge, errors.UnsupportedMediaType, MalformedXml, InvalidXml, TypeViolation),
     *(TypeTooCostly, UndeclaredType, ImmutableProperty),
-    *(errors.DatabaseUnavailable, DatabaseBusy),
+    *(errors.LimitReached, errors.DatabaseUnavailable, DatabaseBusy),
     *(
         errors.OutcomeUnknown,
         errors.Overloaded,

@@ -40,7 +40,7 @@ from registrations.timers.schedule import moment
 _SOON_US = int(2 * limits.TIMERS_CHECK_INTERVAL_S * 1e6)  # later ones are found without a wake-up
 
 
-class _Row(NamedTuple):
+class _DelayedRow(NamedTuple):
     """The timer of a delayed event. `is_new`: it was not stored before."""
 
     id: int
@@ -55,7 +55,7 @@ class _Position(NamedTuple):
     sequence: int
 
 
-class _Quota(NamedTuple):
+class _TimerQuota(NamedTuple):
     of_zone: bool
     value: int
 
@@ -105,7 +105,7 @@ async def _store(pool: AsyncConnectionPool[Connection], request: MixedRequest) -
 async def _delay(connection: Connection, request: MixedRequest) -> _Delayed:
     """Create the timers of delayed events. Raises LimitReached."""
     client = {"client": request.client_id, "zone": request.zone_id}
-    quotas = await fetch_all(connection, _Quota, SQL["lock_quotas"], client)
+    quotas = await fetch_all(connection, _TimerQuota, SQL["lock_quotas"], client)
     first: dict[bytes, DelayedDraft] = {}  # of those with an id, by it
     for one in request.delayed:
         if one.draft.token:
@@ -125,7 +125,7 @@ async def _delay(connection: Connection, request: MixedRequest) -> _Delayed:
 
 async def _insert(
     connection: Connection, request: MixedRequest, first: dict[bytes, DelayedDraft]
-) -> list[_Row]:
+) -> list[_DelayedRow]:
     """Insert the timers of events without an id, and of the first one of each id."""
     given = [one for one in request.delayed if not one.draft.token or first[one.draft.token] is one]
     values = {
@@ -137,7 +137,7 @@ async def _insert(
         "tokens": [one.draft.token or None for one in given],
         "now": moment(SystemClock().now_us()),
     }
-    return await fetch_all(connection, _Row, SQL["delay"], values)
+    return await fetch_all(connection, _DelayedRow, SQL["delay"], values)
 
 
 async def _stored_before(
@@ -154,7 +154,9 @@ async def _stored_before(
     return {one.digest: one for one in found}
 
 
-def _found(request: MixedRequest, rows: list[_Row], before: dict[bytes, _Position]) -> _Delayed:
+def _found(
+    request: MixedRequest, rows: list[_DelayedRow], before: dict[bytes, _Position]
+) -> _Delayed:
     """Assign the rows to the events: by token, else in their order, in which the ids ascend."""
     by_token = {row.token: row for row in rows if row.token is not None}
     plain = iter(sorted(row for row in rows if row.token is None))
@@ -170,7 +172,7 @@ def _found(request: MixedRequest, rows: list[_Row], before: dict[bytes, _Positio
 
 
 async def _require_room(
-    connection: Connection, zone_id: int, quotas: list[_Quota], used: int
+    connection: Connection, zone_id: int, quotas: list[_TimerQuota], used: int
 ) -> None:
     """Raise LimitReached if the client has more timers than it may."""
     if used > limits.TIMERS_PER_CLIENT_MAX:

@@ -7,41 +7,70 @@ class Migration(migrations.Migration):
     release = "0.1.0"
 
     dependencies = [
-        ('access', '0007_pattern_quotas'),
-        ('eventlog', '0002_filterable_data'),
-        ('registrations', '0007_sessions'),
-        ('timers', '0001_initial'),
+        ("access", "0007_pattern_quotas"),
+        ("eventlog", "0002_filterable_data"),
+        ("registrations", "0007_sessions"),
+        ("timers", "0001_initial"),
     ]
 
     operations = [
         migrations.RemoveIndex(
-            model_name='timer',
-            name='timers_due',
+            model_name="timer",
+            name="timers_due",
         ),
         migrations.AddField(
-            model_name='timer',
-            name='token',
-            field=models.BinaryField(db_comment='a digest of the owner and the id of a delayed event; null: none', null=True),
+            model_name="timer",
+            name="token",
+            field=models.BinaryField(
+                db_comment="a digest of the owner and the id of a delayed event; null: none",
+                null=True,
+            ),
         ),
         migrations.AlterField(
-            model_name='timer',
-            name='handle',
-            field=models.TextField(db_comment='its name, unique among the timers of its registration, or of its client without one; null: a delayed event', null=True),
+            model_name="timer",
+            name="handle",
+            field=models.TextField(
+                db_comment="its name, unique among the timers of its registration, or of its client without one; null: a delayed event",
+                null=True,
+            ),
         ),
         migrations.AddIndex(
-            model_name='timer',
-            index=models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at', 'id'], name='timers_in_order'),
+            model_name="timer",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", False)),
+                fields=["due_at", "id"],
+                name="timers_in_order",
+            ),
         ),
         migrations.AddIndex(
-            model_name='timer',
-            index=models.Index(condition=models.Q(('handle__isnull', False)), fields=['zone', 'id'], name='timers_with_handle'),
+            model_name="timer",
+            index=models.Index(
+                condition=models.Q(("handle__isnull", False)),
+                fields=["zone", "id"],
+                name="timers_with_handle",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='timer',
-            constraint=models.UniqueConstraint(condition=models.Q(('token__isnull', False)), fields=('stream', 'token'), name='timers_by_token'),
+            model_name="timer",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("token__isnull", False)),
+                fields=("stream", "token"),
+                name="timers_by_token",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='timer',
-            constraint=models.CheckConstraint(condition=models.Q(('handle__isnull', False), models.Q(('at__isnull', False), ('payload__isnull', False), ('registration__isnull', True)), _connector='OR'), name='timers_handle'),
+            model_name="timer",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("handle__isnull", False),
+                    models.Q(
+                        ("at__isnull", False),
+                        ("payload__isnull", False),
+                        ("registration__isnull", True),
+                    ),
+                    _connector="OR",
+                ),
+                name="timers_handle",
+            ),
         ),
     ]
