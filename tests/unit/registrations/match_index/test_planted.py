@@ -23,6 +23,7 @@ from registrations.match_index.engines import (
     numpy_engine,
     python_engine,
     residual,
+    text_lookup,
 )
 from registrations.match_index.format import assemble, numbering, terms, tombstones
 from registrations.match_index.format.builder import EpochPlan
@@ -110,7 +111,9 @@ PYTHON: list[tuple[Any, str, Any]] = [
     (lookup, "fields_inside", first_object),
     (lookup, "mark_sets", nothing),
     (lookup, "mark_types", nothing),
-    (lookup, "mark_prefixes", nothing),
+    (lookup, "mark_text_keys", nothing),
+    (text_lookup, "names_of_ends", lambda beginnings, ends, data: ()),
+    (text_lookup, "fits", lambda parts, text: True),
     (lookup, "gates_of_event", without_applications),
     (lookup, "number_position", ranks_ignored),
     (lookup, "value_tail", as_text),
@@ -217,6 +220,11 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "tombstones are ignored": ("!gone.count(at)", "true"),
     "1.0 is not 1": ("value == std::floor(value)", "false"),
     "true is false": ("value == Py_True", "false"),
+    "the end of a wildcard is not compared": (
+        "text.compare(text.size() - tail.size(), tail.size(), tail)",
+        "false",
+    ),
+    "only ASCII has lower case": ("PyUnicode_IS_ASCII(text)", "true"),
     "sets of alternatives are unknown": ("key >= implying_end_", "true"),
 }
 numbers = {title: number for number, title in enumerate(MISTAKES, 1)}

@@ -1,0 +1,113 @@
+"""Tests of texts as keys: wildcards whose parts have grams of every size, beginnings and ends, in
+lower case too, in every engine.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from eventhub.event.envelope import Event
+from registrations.filters.ast import Node, Not, Text, TextTest
+from registrations.filters.ast import Path as Field
+from registrations.filters.evaluate import holds, no_supertypes
+from registrations.match_index.engines.available import ENGINES
+from registrations.match_index.format.builder import build_columns
+from registrations.match_index.format.decode import columns_of
+from registrations.match_index.format.index import Base
+from registrations.match_index.format.terms import keys_of_test
+from registrations.match_index.format.text_keys import GRAM_COSTS, WildcardKey, grams_of
+from registrations.matching.cost import every_event_cost
+from registrations.matching.memory_index import keyed
+from registrations.matching.spec import Spec
+from tests.unit.registrations.match_index.worlds import built, files, found
+
+OPS: tuple[TextTest, ...] = (
+    *("prefix", "suffix", "substring", "wildcard", "wildcard", "wildcard"),
+    *("equals-ignore-case", "prefix-ignore-case", "suffix-ignore-case"),
+)
+engines = pytest.mark.parametrize("engine", [*ENGINES])
+X = Field("x")
+
+
+def word(random: Random, longest: int) -> str:
+    return "".join(random.choices("aabBéÉ", k=random.randrange(longest)))
+
+
+def seeded_text(random: Random, longest: int) -> Text:
+    op = random.choice(OPS)
+    if op == "wildcard":
+        parts = (word(random, longest) for _ in range(random.randrange(1, 5)))
+        return Text(op, X, "*".join(parts))
+    return Text(op, X, word(random, longest))
+
+
+def specs_and_events(seed: int, longest: int) -> tuple[dict[int, Spec], list[Event]]:
+    """Return one test for each registration, and events that pass many, with lists."""
+    random = Random(seed)
+    texts = [seeded_text(random, longest) for _ in range(150)]
+    values = [one.text.replace("*", word(random, 5)) for one in texts]
+    values += [word(random, 5) + one + word(random, 5) for one in values] + ["", "*", "a" * 3_000]
+    events: list[object] = [*values, *(random.sample(values, 6) for _ in range(40)), 1, None]
+    tests: list[Node] = [Not(one) if random.random() < 0.1 else one for one in texts]
+    specs = {id: Spec(tests=(test,)) for id, test in enumerate(tests)}
+    return specs, [Event("", "", {"x": value}) for value in events]
+
+
+@engines
+@pytest.mark.parametrize(("seed", "longest"), [(1, 3), (2, 6), (3, 14), (4, 90)])
+def test_texts_are_found_as_they_are_evaluated(
+    tmp_path: Path, engine: str, seed: int, longest: int
+) -> None:
+    specs, events = specs_and_events(seed, longest)
+    base = built(tmp_path, specs)
+    expected = [
+        [id for id, spec in specs.items() if holds(spec.tests[0], event)] for event in events
+    ]
+    assert sum(map(len, expected)) > len(events)
+    assert found(base, engine, events, no_supertypes) == expected
+
+
+def test_an_index_of_texts_is_rebuilt_into_the_same_bytes(tmp_path: Path) -> None:
+    base: Base = built(tmp_path / "1", specs_and_events(3, 14)[0])
+    build_columns(tmp_path / "2", [columns_of(base.shards[0])])
+    assert files(tmp_path / "1") == files(tmp_path / "2")
+
+
+@engines
+def test_each_text_is_found_by_itself(tmp_path: Path, engine: str) -> None:
+    """A text visits the conjunctions that it fits, and no others."""
+    made: tuple[Callable[[int], Text], ...] = (
+        lambda n: Text("suffix", X, f"-{n:03}"),
+        lambda n: Text("wildcard", X, f"a*-{n:03}*z"),
+        lambda n: Text("equals-ignore-case", X, f"A-B-{n:03}"),
+    )
+    for number, test in enumerate(made):
+        specs = {id: Spec(tests=(test(id),)) for id in range(500)}
+        assert all(keyed(spec) is not None for spec in specs.values())
+        base = built(tmp_path / str(number), specs)
+        assert base.shards[0].head.tests == 0
+        text = "a-b-123-z" if number == 1 else "a-b-123"
+        assert found(base, engine, [Event("", "", {"x": text})], no_supertypes) == [[123]]
+
+
+def test_a_wildcard_is_found_by_a_rare_gram() -> None:
+    wildcards = [WildcardKey("x", (b"customer-", b"%d" % number)) for number in range(5_000, 5_100)]
+    grams = grams_of(wildcards)
+    assert len({*grams.values()}) == len(wildcards)
+    assert {len(name.partition(b":")[2][1:]) for name in grams.values()} == {4}
+    assert {len(gram) for gram in map(_of_parts, GRAM_COSTS)} == {*GRAM_COSTS}
+
+
+def _of_parts(size: int) -> bytes:
+    [name] = grams_of([WildcardKey("x", (b"", b"b" * size, b""))]).values()
+    return name.partition(b":")[2][1:]
+
+
+def test_only_wildcards_with_a_longer_part_find_their_filter() -> None:
+    """A filter of short parts is compared with most texts, so it counts for the client's budget."""
+    for text, cost in (("*a*b*", 2), ("*abc*", 1), ("*abcd*", 0)):
+        form = (frozenset({Text("wildcard", X, text)}),)
+        assert every_event_cost(form) == cost
+    assert keys_of_test(Text("cidr", X, "10.0.0.0/8"), None) is None
