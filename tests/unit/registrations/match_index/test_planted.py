@@ -136,26 +136,21 @@ OWN: dict[str, list[tuple[Any, str, Any]]] = {
         (numpy_engine.NumpyEngine, "mark_removed", nothing),
     ],
 }
-CASES = [(engine, *case) for engine in OWN for case in (*PYTHON, *OWN[engine])]
+CASES = [(engine, case) for engine in OWN for case in (*PYTHON, *OWN[engine])]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("engine", "module", "name", "wrong"), CASES, ids=[f"{case[0]}-{case[2]}" for case in CASES]
+    ("engine", "case"), CASES, ids=[f"{engine}-{case[1]}" for engine, case in CASES]
 )
 def test_a_mistake_of_an_engine_in_python_is_caught(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    engine: str,
-    module: Any,
-    name: str,
-    wrong: Any,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, engine: str, case: tuple[Any, str, Any]
 ) -> None:
     Remembers.kept.clear()
     if engine == "numpy":
         for few in ("SPAN_FEW", "VERIFIED_FEW", "COPIED_FEW"):
             monkeypatch.setattr(numpy_engine, few, -1)
-    monkeypatch.setattr(module, name, wrong)
+    monkeypatch.setattr(*case)
     is_caught = caught(indexed(engine), ScanMatcher, LENGTH) or caught_with_filters(engine)
     assert is_caught or caught_with_texts(engine, tmp_path)
 
