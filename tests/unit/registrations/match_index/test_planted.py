@@ -224,6 +224,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "text.compare(text.size() - tail.size(), tail.size(), tail)",
         "false",
     ),
+    "an upper bound is not compared": ("highs[at] >= stab.above", "true"),
     "only ASCII has lower case": ("PyUnicode_IS_ASCII(text)", "true"),
     "sets of alternatives are unknown": ("key >= implying_end_", "true"),
 }
