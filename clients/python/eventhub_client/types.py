@@ -150,6 +150,10 @@ class Delivered(NamedTuple):
     def cursor(self) -> Cursor:
         return Cursor(self.segment, self.sequence)
 
+    def is_known(self, cursor: Cursor) -> bool:
+        """Return whether a reader at this cursor has the event."""
+        return self.segment == cursor.segment and self.sequence <= cursor.sequence
+
 
 class StateItem(NamedTuple):
     """The latest event of a key, in a snapshot of a keyed stream."""

@@ -4,14 +4,13 @@ lower case too, in every engine.
 
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
 
 import pytest
 
 from eventhub.event.envelope import Event
-from registrations.filters.ast import Node, Not, Text, TextTest
 from registrations.filters.ast import Path as Field
-from registrations.filters.evaluate import holds, no_supertypes
+from registrations.filters.ast import Text
+from registrations.filters.evaluate import no_supertypes
 from registrations.match_index.engines.available import ENGINES
 from registrations.match_index.format.builder import build_columns
 from registrations.match_index.format.decode import columns_of
@@ -21,38 +20,11 @@ from registrations.match_index.format.text_keys import GRAM_COSTS, WildcardKey, 
 from registrations.matching.cost import every_event_cost
 from registrations.matching.memory_index import keyed
 from registrations.matching.spec import Spec
+from tests.unit.registrations.match_index.texts import texts_and_events
 from tests.unit.registrations.match_index.worlds import built, files, found
 
-OPS: tuple[TextTest, ...] = (
-    *("prefix", "suffix", "substring", "wildcard", "wildcard", "wildcard"),
-    *("equals-ignore-case", "prefix-ignore-case", "suffix-ignore-case"),
-)
 engines = pytest.mark.parametrize("engine", [*ENGINES])
 X = Field("x")
-
-
-def word(random: Random, longest: int) -> str:
-    return "".join(random.choices("aabBéÉ", k=random.randrange(longest)))
-
-
-def seeded_text(random: Random, longest: int) -> Text:
-    op = random.choice(OPS)
-    if op == "wildcard":
-        parts = (word(random, longest) for _ in range(random.randrange(1, 5)))
-        return Text(op, X, "*".join(parts))
-    return Text(op, X, word(random, longest))
-
-
-def specs_and_events(seed: int, longest: int) -> tuple[dict[int, Spec], list[Event]]:
-    """Return one test for each registration, and events that pass many, with lists."""
-    random = Random(seed)
-    texts = [seeded_text(random, longest) for _ in range(150)]
-    values = [one.text.replace("*", word(random, 5)) for one in texts]
-    values += [word(random, 5) + one + word(random, 5) for one in values] + ["", "*", "a" * 3_000]
-    events: list[object] = [*values, *(random.sample(values, 6) for _ in range(40)), 1, None]
-    tests: list[Node] = [Not(one) if random.random() < 0.1 else one for one in texts]
-    specs = {id: Spec(tests=(test,)) for id, test in enumerate(tests)}
-    return specs, [Event("", "", {"x": value}) for value in events]
 
 
 @engines
@@ -60,17 +32,14 @@ def specs_and_events(seed: int, longest: int) -> tuple[dict[int, Spec], list[Eve
 def test_texts_are_found_as_they_are_evaluated(
     tmp_path: Path, engine: str, seed: int, longest: int
 ) -> None:
-    specs, events = specs_and_events(seed, longest)
-    base = built(tmp_path, specs)
-    expected = [
-        [id for id, spec in specs.items() if holds(spec.tests[0], event)] for event in events
-    ]
-    assert sum(map(len, expected)) > len(events)
-    assert found(base, engine, events, no_supertypes) == expected
+    world = texts_and_events(seed, longest)
+    assert sum(map(len, world.expected)) > len(world.events)
+    base = built(tmp_path, world.specs)
+    assert found(base, engine, world.events, no_supertypes) == world.expected
 
 
 def test_an_index_of_texts_is_rebuilt_into_the_same_bytes(tmp_path: Path) -> None:
-    base: Base = built(tmp_path / "1", specs_and_events(3, 14)[0])
+    base: Base = built(tmp_path / "1", texts_and_events(3, 14).specs)
     build_columns(tmp_path / "2", [columns_of(base.shards[0])])
     assert files(tmp_path / "1") == files(tmp_path / "2")
 
