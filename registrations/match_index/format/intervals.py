@@ -24,7 +24,7 @@ class Thresholds(NamedTuple):
     """
 
     first: int
-    groups: Array  # of each threshold
+    groups: Array  # of each threshold; one more, NONE
     above: Array  # whether it is a lower bound
     passed: Array  # of a lower bound: the first upper bound of its group that is not below it
     spans: list[tuple[int, int, int]]  # of each group: begin, middle and end of its keys
@@ -68,7 +68,7 @@ def thresholds_of(numbering: Numbering) -> Thresholds:
             below = bisect_right(uppers, keys[number - first].than)
             passed[number - first] = middle + below
         found.append((low, middle, high))
-    return Thresholds(first, groups[:count], above, passed, found)
+    return Thresholds(first, groups, above, passed, found)
 
 
 def groups_of(numbering: Numbering) -> list[tuple[int, int, int]]:
