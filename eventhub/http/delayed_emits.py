@@ -61,6 +61,7 @@ async def append_delayed(
         if error.index is not None:
             error.index = at_once[error.index]
         raise
+    metrics.DELAYED.inc(len(stored.waiting))
     metrics.DUPLICATES.inc(len(stored.before))
     found = emitted(info.name, stored.appended)
     duplicates = [(at_once[at], segment, sequence) for at, segment, sequence in found.duplicates]

@@ -81,8 +81,10 @@ async def test_every_route_takes_delayed_events(hub: LiveHub, orders: LiveZone) 
     batch = orjson.dumps([{**CLOUD, "id": f"c{n}", "ehdelayms": 3_600_000} for n in (3, 4)])
     binary = {"ce-specversion": "1.0", "ce-id": "c5", "ce-source": "/s", "ce-type": "reminder",
               "ce-ehdelayms": "3600000"}  # fmt: skip
+    first = orders.emit("orders", LATER)
+    assert (first.headers["eventhub-sequence"], "eventhub-caused" in first.headers) == ("0", False)
     answers = [
-        stored(orders, LATER),
+        first.json,
         stored(orders, [LATER, LATER]),
         stored(orders, lines, headers=typed("application/x-ndjson")),
         stored(orders, cloud, headers=typed("application/cloudevents+json")),
