@@ -5,7 +5,7 @@ MAKEFLAGS += --jobs=2
 # a test run starts hundreds of processes, which must not all compile the sources
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup payloads console openapi run test tests-alone check lint lint-beside lint-python lint-types \
+.PHONY: help setup payloads console client openapi run test tests-alone check lint lint-beside lint-python lint-types \
 	lint-console lint-prose bench chaos requirements sbom lock
 
 PYTHON ?= $(shell for python in python3.11 python3; do \
@@ -106,12 +106,27 @@ $(CONSOLE): $(PACKAGES) $(CONSOLE_SOURCES)
 	@touch $@
 
 COMMANDS := clients/python/eventhub_client/commands/api.json
+ASYNCAPI := clients/typescript/asyncapi.json
 
-openapi: setup ## generate files from the API: the console's types, the command line's table
+openapi: setup ## generate files from the API: the console's types, the command line's table, the messages
 	$(BIN)/python manage.py openapi > frontend/openapi.json.new
 	mv frontend/openapi.json.new frontend/openapi.json
 	$(BIN)/python manage.py openapi --commands > $(COMMANDS).new
 	mv $(COMMANDS).new $(COMMANDS)
+	$(BIN)/python manage.py asyncapi > $(ASYNCAPI).new
+	mv $(ASYNCAPI).new $(ASYNCAPI)
+
+# The TypeScript client: its types are made with the console's packages.
+CLIENT_TYPES := clients/typescript/src/generated/.stamp
+
+$(CLIENT_TYPES): clients/typescript/build/types.mjs $(ASYNCAPI) frontend/openapi.json $(PACKAGES)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" node clients/typescript/build/types.mjs
+	@touch $@
+
+client: $(CLIENT_TYPES) ## build the package of the TypeScript client: build/eventhub-client-*.tgz
+	cd frontend && $(NPM) exec -- tsc -p ../clients/typescript/tsconfig.build.json
+	@mkdir -p build
+	cd clients/typescript && $(NPM) pack --pack-destination ../../build
 
 # --- running ---
 
@@ -155,8 +170,9 @@ lint-python: setup $(VENV)/.stamp-dev
 	$(BIN)/mypy $(MYPY_PATHS)
 
 # its types are made by the console's build
-lint-types: console
+lint-types: console $(CLIENT_TYPES)
 	cd frontend && $(NPM) exec -- tsc
+	cd frontend && $(NPM) exec -- tsc -p ../clients/typescript
 
 lint-console: console
 	cd frontend && $(NPM) exec -- eslint .

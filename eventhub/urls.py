@@ -12,7 +12,7 @@ from eventhub.applications.api import ApplicationGroups
 from eventhub.monitoring.api import Members, ZoneMonitoring
 from eventhub.streams import api as streams_api
 from eventhub.streams.audit_api import AuditedActs
-from eventhub.web import console, openapi
+from eventhub.web import asyncapi, console, openapi
 from registrations import api as registrations_api
 from registrations.endpoints.api import Endpoints, VerifiedEndpoint
 from registrations.endpoints.secrets_api import EndpointSecrets
@@ -81,6 +81,7 @@ urlpatterns = [
     path("v1/jobs", include("sparkjobs.runs.urls")),
     path("v1/", include("eventhub.accounts.urls")),
     path("docs/openapi.json", openapi.openapi_json),
+    path("docs/asyncapi.json", asyncapi.asyncapi_json),
     path("docs/api", openapi.api_page),
     path("docs/errors", openapi.errors_page),
     path("admin/", admin.site.urls),

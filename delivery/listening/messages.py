@@ -32,6 +32,11 @@ Registrations = Annotated[
     list[Annotated[int, Meta(ge=1, le=2**63 - 1)]],
     Meta(min_length=1, max_length=limits.LISTEN_REGISTRATIONS_MAX),
 ]
+_EVENT = {"$ref": "#/components/schemas/EventIn"}
+_EVENTS = {"anyOf": [_EVENT, {"type": "array", "items": _EVENT}]}
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_AnyText = Annotated[Any, Meta(extra_json_schema={"type": "string"})]  # checked with the filter
+Refused = Annotated[Any, Meta(extra_json_schema={"not": {}})]  # present only to be refused
 _SEGMENT = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 Position = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 SequenceNumber = Annotated[int, Meta(ge=1, le=2**63 - 1)]
@@ -65,18 +70,18 @@ class ListenMessage(
     stream: StreamName
     start: str | StartIn = "now"
     mask: int | str | list[str] | None = None
-    domain: Any = None
-    type: Any = None
-    attributes: Any = None
-    application: Any = None
-    language: Any = None
-    filter: Any = None  # in that language: text or JSON
+    domain: _AnyText = None
+    type: _AnyText = None
+    attributes: Annotated[Any, Meta(extra_json_schema={"type": "object"})] = None
+    application: _AnyText = None
+    language: _AnyText = None
+    filter: Annotated[Any, Meta(description="In that language: text or JSON.")] = None
     state: SnapshotMode = "gap"
     window: Annotated[int, Meta(ge=1, le=limits.WINDOW_EVENTS_MAX)] | None = None
     signature: bool = False
     registrations: Registrations | None = None  # instead of a filter
-    body: Any = None  # present only to be refused: the body is opaque
-    body_base64: Any = None
+    body: Refused = None  # the body is opaque
+    body_base64: Refused = None
 
 
 class Stop(Struct, tag_field="op", tag="stop", forbid_unknown_fields=True):
@@ -144,7 +149,7 @@ class EmitMessage(Struct, tag_field="op", tag="emit", forbid_unknown_fields=True
     """Emits events into a stream, all or none; through a supplier session if it names one."""
 
     stream: StreamName
-    events: msgspec.Raw
+    events: Annotated[msgspec.Raw, Meta(extra_json_schema=_EVENTS)]
     session: SessionName | None = None
     id: Annotated[str, Meta(max_length=64)] = ""
 
@@ -169,8 +174,8 @@ class InterestMessage(Struct, tag_field="op", tag="interest", forbid_unknown_fie
 
     interest: ListenerName
     stream: StreamName
-    shape: Any = None
-    audience: Any = None  # groups of clients; only their interest counts
+    shape: Annotated[Any, Meta(extra_json_schema={"type": "object"})] = None
+    audience: Annotated[Any, Meta(extra_json_schema=_TEXTS)] = None  # groups of clients
 
 
 class Confirm(Struct, tag_field="op", tag="confirm", forbid_unknown_fields=True):

@@ -512,6 +512,8 @@ TIMER_HELD_PAUSE_S = 0.02  # until a row is read again that is being changed
 TIMER_POSTPONED_S = 60.0  # while its stream accepts no events
 TIMERS_COUNT_INTERVAL_S = 10.0  # between counts for metrics
 TIMERS_COUNTED_MAX = 100_000  # of those that are due; some 20 ms
+DELAY_PAST_S_MAX = 24 * 3600  # a request is repeated within a day, as long as repeats are found
+DELAYS_PER_PROCESS_MAX = 2  # database connections that store delayed events; opened when needed
 
 # --- sources ---
 SOURCES_PER_CLIENT_MAX = 1_000  # each is a URL that somebody configured at a provider

@@ -53,7 +53,9 @@ _ERRORS = (
 )
 _INTRO = mark_safe(
     '<p>All operations of <a href="/docs/openapi.json">the OpenAPI document</a>.'
-    ' <a href="/docs/errors">The list of errors</a> explains each code.</p>'
+    ' <a href="/docs/errors">The list of errors</a> explains each code.'
+    ' <a href="/docs/asyncapi.json">The AsyncAPI document</a> has the messages of websockets and'
+    " server-sent events.</p>"
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import aiohttp
 
+from tests.acceptance.documented_messages import documented
 from tests.acceptance.transports import Refused
 from tests.acceptance.wire import HEAR_TIMEOUT_S, Session
 from tests.live import LiveHub
@@ -30,7 +31,8 @@ class SessionEvents(Session):
                 if name:
                     fields[name] = value
                 elif "data" in fields:
-                    return {**json.loads(fields["data"]), "id": fields.get("id")}
+                    message = documented(json.loads(fields["data"]), "sessionEvents")
+                    return {**message, "id": fields.get("id")}
                 else:
                     fields = {}
         return END

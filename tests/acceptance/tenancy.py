@@ -17,7 +17,7 @@ ACTIONS = ("emit", "listen", "manage")
 ZONELESS = frozenset(
     {
         *("GET /", "GET /console", "GET /console/", "GET /console/{path}"),
-        *("GET /docs/api", "GET /docs/errors", "GET /docs/openapi.json"),
+        *("GET /docs/api", "GET /docs/errors", "GET /docs/openapi.json", "GET /docs/asyncapi.json"),
         *("GET /healthz", "GET /readyz", "GET /metrics"),
         *("GET /v1/languages", "GET /v1/session", "POST /v1/session", "DELETE /v1/session"),
         *("POST /v1/session/setup", "POST /v1/session/password"),

@@ -31,6 +31,7 @@ from eventhub.eventlog.log import Log
 from eventhub.types.registry import TypeRegistry
 from registrations.feed import Feed
 from registrations.interest.live import Closures
+from tests.acceptance.documented_messages import documented
 from tests.acceptance.wire import JSON, PROTOBUF, session, until
 from tests.live import LiveHub
 
@@ -152,7 +153,8 @@ async def events_of(spec: ListenerSpec, **headers: str) -> AsyncIterator[dict[st
             if name:
                 fields[name] = value
             elif "data" in fields:
-                yield {**json.loads(fields["data"]), "id": fields.get("id")}
+                message = documented(json.loads(fields["data"]), "streamEvents")
+                yield {**message, "id": fields.get("id")}
                 fields = {}
 
 

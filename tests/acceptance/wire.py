@@ -12,6 +12,7 @@ from urllib.parse import quote
 from websockets.asyncio.client import ClientConnection, connect
 
 from eventhub.event import event_pb2
+from tests.acceptance.documented_messages import documented
 from tests.live import LiveHub, LiveZone
 
 JSON = "eventhub.v1.json"
@@ -41,11 +42,10 @@ class Session:
         """
         frame = await self.frame()
         if isinstance(frame, str):
-            message: dict[str, Any] = json.loads(frame)
-            return message
+            return documented(json.loads(frame), "socket")
         server_frame = event_pb2.ServerFrame.FromString(frame)
         if server_frame.WhichOneof("kind") == "message":
-            return dict(json.loads(server_frame.message))
+            return documented(json.loads(server_frame.message), "socket")
         event = server_frame.event
         return {
             "op": "event",

@@ -74,13 +74,18 @@ async def _once(
 
 
 def pause_s(attempt: int, retry_after_s: float | None = None) -> float:
-    """Return the pause before the next attempt: exponential backoff with jitter, so that a thousand
-    clients do not reconnect at once.
+    """Return the pause before the next attempt: exponential backoff with full jitter, so that a
+    thousand clients do not reconnect at once.
     """
-    bound_s = min(limits.CLIENT_PAUSE_S_MIN * 2.0 ** min(attempt, 10), limits.CLIENT_PAUSE_S_MAX)
+    return random.uniform(*pause_bounds_s(attempt, retry_after_s))  # noqa: S311
+
+
+def pause_bounds_s(attempt: int, retry_after_s: float | None = None) -> tuple[float, float]:
+    """Return the bounds of the pause after so many failed attempts."""
     if retry_after_s is not None:
-        return retry_after_s * random.uniform(1.0, 1.25)  # noqa: S311
-    return bound_s * random.uniform(0.5, 1.0)  # noqa: S311
+        return retry_after_s, retry_after_s * 1.25
+    most_s = min(limits.CLIENT_PAUSE_S_MIN * 2.0 ** min(attempt, 10), limits.CLIENT_PAUSE_S_MAX)
+    return 0.0, most_s
 
 
 async def _resume_at(on_gap: OnGap, position: ReadPosition, error: Lost) -> Start:

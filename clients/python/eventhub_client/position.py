@@ -69,17 +69,15 @@ class ReadPosition:
         return {**query, "state": self._state} if self._state else query
 
     def take(self, message: dict[str, Any]) -> Item | None:
-        """Return the event or snapshot that a message completes, if any.
+        """Return the event or snapshot that a message completes, if any; an event that was
+        delivered before is none.
 
         Raises HubProblem for a refusal (GapError, SegmentMismatchError and others), LossDetected
         for a lost frame.
         """
         op = message["op"]
         if op == "event":
-            delivered = Delivered.of(message)
-            self._follows(delivered.prev)
-            self.start = delivered.cursor
-            return delivered
+            return self._event(Delivered.of(message))
         if op == "listening":
             self.start = _cursor(message["cursor"])
         elif op == "position":
@@ -93,6 +91,14 @@ class ReadPosition:
         elif op in ("gap", "segment_mismatch", "error") and message.get("then") != "state":
             raise refusal(self.with_known(message))
         return None
+
+    def _event(self, delivered: Delivered) -> Delivered | None:
+        known = self.start
+        if isinstance(known, Cursor) and delivered.is_known(known):
+            return None
+        self._follows(delivered.prev)
+        self.start = delivered.cursor
+        return delivered
 
     def _complete(self, cursor: Cursor) -> Snapshot:
         self.start = cursor

@@ -16,6 +16,7 @@ from eventhub.base import limits
 from eventhub_client.errors import refusal
 from eventhub_client.http import Http, Request, refuse, retry_after_s, stream_path
 from eventhub_client.position import ReadPosition
+from eventhub_client.types import HubProblem
 
 Message = dict[str, Any]
 Source = Callable[[Http, ReadPosition], AsyncIterator[Message]]
@@ -64,13 +65,21 @@ async def messages_of(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[
         if message.type is not aiohttp.WSMsgType.TEXT:
             break
         yield orjson.loads(message.data)
-    if socket.close_code in _FINAL_CLOSES:
-        code, status = _FINAL_CLOSES[socket.close_code]
-        raise refusal({"code": code, "status": status})
-    if socket.close_code == _RESTARTS:
-        pause = _PAUSE.fullmatch(str(message.extra or ""))
-        problem = {"code": "restarting", "status": 503, "detail": "The web process restarts."}
-        raise refusal(problem, retry_after_s=float(pause[1]) if pause else None)
+    problem = close_problem(socket.close_code, str(message.extra or ""))
+    if problem is not None:
+        raise problem
+
+
+def close_problem(code: int | None, reason: str) -> HubProblem | None:
+    """Return the problem that a close of the hub means; None if it means a lost connection."""
+    if code in _FINAL_CLOSES:
+        name, status = _FINAL_CLOSES[code]
+        return refusal({"code": name, "status": status})
+    if code != _RESTARTS:
+        return None
+    pause = _PAUSE.fullmatch(reason)
+    problem = {"code": "restarting", "status": 503, "detail": "The web process restarts."}
+    return refusal(problem, retry_after_s=float(pause[1]) if pause else None)
 
 
 class ServerSent(NamedTuple):

@@ -232,6 +232,7 @@ PyType_Slot COLLECTED[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
 
 NB_MODULE(kernel, module) {
     nb::set_leak_warnings(false);  // of an index that is open when the program ends
+    module.attr("FORMAT") = FORMAT;
     nb::class_<Kernel>(module, "Kernel", nb::type_slots(COLLECTED))
         .def(nb::init<nb::handle, nb::dict, nb::dict, nb::object, nb::object, nb::object,
                       nb::object, Py_ssize_t>())

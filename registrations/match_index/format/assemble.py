@@ -19,19 +19,11 @@ from registrations.match_index.format.conjunctions import (
 )
 from registrations.match_index.format.layout import ShardHeader
 from registrations.match_index.format.lazy_numpy import np
-from registrations.match_index.format.names import hash_of, path_name, raw
-from registrations.match_index.format.numbering import Numbering, numbered, paths_of, rank_of, spans
+from registrations.match_index.format.names import hash_of, raw
+from registrations.match_index.format.numbering import Numbering, numbered, rank_of, spans
+from registrations.match_index.format.path_records import path_records
 from registrations.match_index.format.ragged import Array, sorted_rows, starts_of
-from registrations.match_index.format.terms import (
-    Key,
-    OneOf,
-    PathExists,
-    Prefix,
-    Test,
-    TypeKey,
-    Value,
-)
-from registrations.matching.atoms import prefixes_of
+from registrations.match_index.format.terms import Key, PathExists, Test, TypeKey
 
 Sections = dict[str, Array]
 
@@ -53,12 +45,13 @@ def assemble(columns: EntryColumns, hash_mask: int) -> AssembledShard:
     placed = indexed(groups, weights, len(entries.ids))
     runs = _runs(placed, used.numbering.end)
     dense = _dense(placed, entries.ids, columns.extra)
-    paths = _paths(used)
+    paths = path_records(used.numbering, used.number_of)
     named = _named(used.numbering, paths.names, hash_mask)
     sections = {
         **named,
         **paths.sections,
         **_implied(used),
+        **_wildcards(used.numbering),
         **_thresholds(used.numbering),
         **runs,
         "rest_at": placed.rest_at.astype("<u4"),
@@ -161,52 +154,6 @@ def _dense(placed: IndexedConjunctions, ids: Array, extra: Mapping[str, Array]) 
     }
 
 
-class _Paths(NamedTuple):
-    names: list[bytes]
-    sections: Sections
-
-
-def _paths(used: _NumberedTerms) -> _Paths:
-    """Build a record for each path of a key, and for the objects that contain it."""
-    numbering, keys = used.numbering, used.numbering.keys()
-    asked = paths_of(keys)
-    opened = {prefix for path in asked for prefix in prefixes_of(path)}
-    paths = sorted(opened.union(asked))
-    at = {path: position for position, path in enumerate(paths)}
-    records = np.zeros((len(paths), layout.PATH_WORDS), "<u4")
-    lengths: list[int] = []
-    for path in opened:
-        records[at[path], 0] |= layout.IS_OPENED
-    for key in keys:
-        if isinstance(key, Value | OneOf):
-            records[at[key.path], 0] |= layout.HAS_VALUES
-        elif isinstance(key, PathExists):
-            records[at[key.path], 2 if key.member else 1] = used.number_of[key]
-    for path, found in sorted(_prefix_lengths(numbering).items()):
-        records[at[path], 0] |= layout.HAS_PREFIXES
-        records[at[path], 3:5] = len(lengths), len(lengths) + len(found)
-        lengths += sorted(found)
-    for column, flag, spanned in (
-        (5, layout.HAS_NUMBERS, spans(numbering.numbers, numbering.numbers_first)),
-        (8, layout.HAS_TEXTS, spans(numbering.texts, numbering.texts_first)),
-    ):
-        for path, span in spanned.items():
-            records[at[path], 0] |= flag
-            records[at[path], column : column + 3] = span
-    return _Paths(
-        [path_name(path) for path in paths],
-        {"paths": records.ravel(), "lengths": np.array(lengths, "<u2")},
-    )
-
-
-def _prefix_lengths(numbering: Numbering) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = {}
-    for key in numbering.named:
-        if isinstance(key, Prefix):
-            found.setdefault(key.path, set()).add(len(key.prefix))
-    return found
-
-
 def _named(numbering: Numbering, paths: list[bytes], hash_mask: int) -> Sections:
     """Build the names and their hash table (linear probing from the slot of the hash)."""
     names = [*numbering.names(), *paths]
@@ -229,17 +176,29 @@ def slots_of(names: int) -> int:
 
 
 def _implied(used: _NumberedTerms) -> Sections:
-    """Build the sets of alternatives that contain each value."""
+    """Build what each gram and value leads to: wildcards; sets of alternatives."""
     numbering = used.numbering
-    position = {value.name: at for at, value in enumerate(numbering.implying)}
+    names = [*numbering.grams, *(value.name for value in numbering.implying)]
+    position = {name: at for at, name in enumerate(names)}
     found: list[list[int]] = [[] for _ in position]
     for one in numbering.sets:
         for name in one.names:
             found[position[name]].append(used.number_of[one])
+    for number, gram in enumerate(numbering.wildcards.values(), numbering.wildcards_first):
+        found[position[gram]].append(number)
     flat = [number for numbers in found for number in numbers]
     return {
         "implied_at": starts_of(np.array([*map(len, found)], np.int64)).astype("<u4"),
         "implied": np.array(flat, "<u4"),
+    }
+
+
+def _wildcards(numbering: Numbering) -> Sections:
+    parts = [wildcard.parts for wildcard in numbering.wildcards]
+    lengths = np.fromiter(map(len, parts), np.int64, len(parts))
+    return {
+        "wildcard_at": starts_of(lengths).astype("<u4"),
+        **_blobs("part_at", "parts", [part for each in parts for part in each]),
     }
 
 
@@ -272,6 +231,7 @@ def _head(used: _NumberedTerms, sections: Sections, hash_mask: int, paths: int) 
         gates_end=numbering.gates_end,
         implying_end=numbering.implying_end,
         named_end=numbering.named_end,
+        wildcards_first=numbering.wildcards_first,
         numbers_first=numbering.numbers_first,
         texts_first=numbering.texts_first,
         keys=numbering.end,

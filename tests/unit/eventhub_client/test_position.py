@@ -4,9 +4,8 @@ from typing import Any
 
 import orjson
 import pytest
-from eventhub_client.errors import GapError
 from eventhub_client.position import Item, ReadPosition, Subscription
-from eventhub_client.types import At, Cursor, Delivered, HubProblem, LossDetected, Receipt, Snapshot
+from eventhub_client.types import At, Cursor, Delivered, HubProblem, Receipt, Snapshot
 
 S1, S2 = "5a4f0c0e-0000-4000-8000-000000000001", "5a4f0c0e-0000-4000-8000-000000000002"
 
@@ -32,13 +31,6 @@ def event(sequence: int, prev: int, segment: str = S1) -> dict[str, Any]:
         "prev": prev,
         "liveness": "live",
         "event": {"n": sequence},
-    }
-
-
-def ping(sequence: int, prev: int) -> dict[str, Any]:
-    return {
-        "op": "ping",
-        "positions": {"client": {"segment": S1, "sequence": sequence, "prev": prev}},
     }
 
 
@@ -69,45 +61,6 @@ def test_the_first_request_carries_start_mask_and_pairs(start: Any, said: Any) -
     }
 
 
-def test_it_resumes_from_where_the_listen_began_even_before_the_first_event() -> None:
-    made = place()
-    made.take(listening(41))
-    assert resumes_from(made) == {"segment": S1, "sequence": 41}
-
-
-def test_it_resumes_from_the_last_event_in_its_segment() -> None:
-    made = place()
-    made.take(listening())
-    delivered = [made.take(event(1, 0)), made.take(event(3, 1, S2))]
-    assert [d.cursor for d in delivered if d] == [Cursor(S1, 1), Cursor(S2, 3)]
-    assert resumes_from(made) == {"segment": S2, "sequence": 3}
-
-
-def test_a_ping_moves_the_position_past_filtered_events() -> None:
-    made = place()
-    made.take(listening())
-    assert made.take(ping(50, 0)) is None
-    assert resumes_from(made) == {"segment": S1, "sequence": 50}
-    assert made.take(event(51, 50)) is not None
-    assert made.take({"op": "ping", "positions": {}}) is None
-
-
-@pytest.mark.parametrize("lost", [event(3, 2), ping(9, 2)])
-def test_a_frame_that_does_not_follow_the_position_is_a_loss(lost: dict[str, Any]) -> None:
-    made = place()
-    made.take(listening())
-    made.take(event(1, 0))
-    with pytest.raises(LossDetected) as caught:
-        made.take(lost)
-    assert (caught.value.known, caught.value.prev) == (1, 2)
-
-
-def test_a_loss_of_the_very_first_event_is_detected() -> None:
-    made = place(start=Cursor(S1, 40))
-    with pytest.raises(LossDetected):
-        made.take(event(42, 41))
-
-
 @pytest.mark.parametrize("op", ["gap", "segment_mismatch", "error"])
 def test_refusals_are_raised_with_code_status_and_position(op: str) -> None:
     problem = {"op": op, "code": "c", "status": 410, "position": {"field": "f"}, "detail": "d"}
@@ -115,11 +68,6 @@ def test_refusals_are_raised_with_code_status_and_position(op: str) -> None:
         place().take(problem)
     assert (caught.value.code, caught.value.status) == ("c", 410)
     assert caught.value.position == {"field": "f"}
-
-
-@pytest.mark.parametrize("op", ["status", "resume", "pong", "something new"])
-def test_other_messages_mean_nothing_to_a_listener(op: str) -> None:
-    assert place().take({"op": op}) is None
 
 
 def test_a_receipt_knows_its_last_place() -> None:
@@ -130,32 +78,6 @@ def test_a_receipt_knows_its_last_place() -> None:
     assert made.duplicates[0].at == 2
     again = Receipt.of({"stream": "s", "ranges": [], "duplicates": duplicates})
     assert again.cursor == Cursor(S1, 1)
-
-
-def test_the_same_request_as_parameters_of_the_listen_route() -> None:
-    made = place(start=Cursor(S1, 7), mask=5, domain="d", attributes={"a": 1})
-    assert made.query() == {"from": f"{S1}:7", "mask": "5", "domain": "d", "attributes": '{"a":1}'}
-    assert place(start="boot", mask=["disk", "net"]).query() == {
-        "from": "boot",
-        "channels": "disk,net",
-    }
-
-
-def test_a_gap_names_the_missing_events_and_the_cursor_to_resume_from() -> None:
-    made = place()
-    made.take(listening(4))
-    with pytest.raises(GapError) as caught:
-        made.take(
-            {
-                "op": "gap",
-                "code": "gap",
-                "status": 410,
-                "first_available": {"segment": S2, "sequence": 10},
-                "resume": {"segment": S2, "sequence": 9},
-            }
-        )
-    assert caught.value.missing == (S2, 5, 9)
-    assert caught.value.resume == Cursor(S2, 9)
 
 
 def state(key: str, sequence: int) -> dict[str, Any]:
@@ -189,12 +111,6 @@ def test_an_interrupted_snapshot_starts_again() -> None:
     [found] = taken(made, state("a", 4), state_end(9))
     assert isinstance(found, Snapshot)
     assert [item.key for item in found.items] == ["a"]
-
-
-@pytest.mark.parametrize("text", ["", ":", "7", f"{S1}:", ":7", f"{S1}:x"])
-def test_an_invalid_cursor_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="segment"):
-        Cursor.parse(text)
 
 
 def test_a_cursor_as_text_comes_back() -> None:

@@ -10,7 +10,7 @@ from tests.acceptance.bad_inputs import Bad, World
 
 pytestmark = pytest.mark.usefixtures("untouched")
 OPERATIONS = ("/healthz", "/readyz", "/metrics")
-PAGES = ("/docs/openapi.json", "/docs/api", "/docs/errors")
+PAGES = ("/docs/asyncapi.json", "/docs/openapi.json", "/docs/api", "/docs/errors")
 CONSOLE = {
     "GET /": "/",
     "GET /console": "/console",
