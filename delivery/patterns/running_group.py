@@ -68,7 +68,7 @@ class RunningGroup:
         reader: GroupReader,
         restored_from_s: float,
     ) -> None:
-        """`restored_from_s`: when restoring began; snapshots bound how long that takes."""
+        """Run from these on. `restored_from_s`: when restoring began; snapshots bound its time."""
         self.reader = reader
         self._context = context
         self._lease = lease
