@@ -438,6 +438,7 @@ SESSION_POSITIONS_INTERVAL_S = 5.0  # between saves of a session without acknowl
 SESSION_POSITIONS_RENEW_S = 6 * 3600.0  # between saves of unchanged ones: retention counts days
 SESSION_POSITIONS_PER_STATEMENT_MAX = 100  # some 2 ms of the event loop
 SESSION_POSITIONS_SLICE_S = 0.002  # of taking them from sessions before other work runs
+SESSION_END_REST_S = 0.005  # between the ends of two, some 2 ms each: others are served meanwhile
 SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
 SESSION_SETTINGS_CHECK_S = 10.0  # between reads of all settings, without an event of `system`
 SESSIONS_CHECKED_TOGETHER_MAX = 50  # by one statement, with all settings: some 2 ms

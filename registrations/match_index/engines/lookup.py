@@ -47,6 +47,7 @@ class PathRecord(NamedTuple):
     text: TextRecord | None
     numbers: tuple[int, int, int]
     texts: tuple[int, int, int]
+    intervals: tuple[int, int]  # the groups of intervals of numbers and of texts
     simple: bytes | None  # the beginning of the names of texts, if there are only value keys
 
 
@@ -96,15 +97,27 @@ class Lookup:
         only_values = flags == layout.HAS_VALUES and not there and not member
         simple = head + b"s" if only_values else None
         spans = tuple(record[5:8]), tuple(record[8:11])
-        return PathRecord(flags, there, member, head, text, *spans, simple)
+        groups = record[19], record[20]
+        return PathRecord(flags, there, member, head, text, *spans, groups, simple)
+
+
+class Stab(NamedTuple):
+    """A value, or the range of several, for the intervals of a group: in those whose lower bound is
+    before the key `below`, and whose upper bound is `above` or after it.
+    """
+
+    group: int
+    below: int
+    above: int
 
 
 class EventKeys(NamedTuple):
-    """The keys of an event: single ones, and ranges of thresholds."""
+    """The keys of an event: single ones, ranges of thresholds, and values for intervals."""
 
     gates: list[int]
     keys: list[int]
     spans: list[Span]
+    stabs: list[Stab]
 
 
 # --- the hot loops ---
@@ -116,7 +129,7 @@ def mark_event(look: Lookup, event: Event) -> EventKeys | None:
     if not gates:
         return None
     present, path_records = look.present, look.path_records
-    marked = EventKeys(gates, [0], [])
+    marked = EventKeys(gates, [0], [], [])
     for gate in gates:
         present[gate] = 1
     for path, value in event.attributes.items():
@@ -178,9 +191,9 @@ def mark_value(look: Lookup, record: PathRecord, value: Any, marked: EventKeys) 
     if record.text is not None:
         mark_text_keys(look, record.text, members, marked)
     if flags & layout.HAS_NUMBERS:
-        mark_numbers(look, record.numbers, members, marked)
+        mark_numbers(look, record, members, marked)
     if flags & layout.HAS_TEXTS:
-        mark_texts(look, record.texts, members, marked)
+        mark_texts(look, record, members, marked)
 
 
 def members_of(value: Any) -> Sequence[Any]:
@@ -249,14 +262,21 @@ def mark_text_keys(
 
 
 def mark_numbers(
-    look: Lookup, span: tuple[int, int, int], members: Iterable[Any], marked: EventKeys
+    look: Lookup, record: PathRecord, members: Iterable[Any], marked: EventKeys
 ) -> None:
     """Mark the thresholds below the greatest of the numbers, and those above the least."""
     found = [number_order(one) for one in map(number_of, members) if one is not None]
     if found:
-        low, middle, high = span
-        mark_span(look, low, number_position(look, max(found), low, middle), marked)
-        mark_span(look, number_position(look, min(found), middle, high), high, marked)
+        low, middle, high = record.numbers
+        below = number_position(look, max(found), low, middle)
+        above = number_position(look, min(found), middle, high)
+        mark_bounds(look, record.numbers, Stab(record.intervals[0], below, above), marked)
+
+
+def mark_bounds(look: Lookup, span: tuple[int, int, int], stab: Stab, marked: EventKeys) -> None:
+    mark_span(look, span[0], stab.below, marked)
+    mark_span(look, stab.above, span[2], marked)
+    marked.stabs.append(stab)
 
 
 def number_position(look: Lookup, value: Number, low: int, high: int) -> int:
@@ -270,14 +290,13 @@ def number_position(look: Lookup, value: Number, low: int, high: int) -> int:
     return at + first
 
 
-def mark_texts(
-    look: Lookup, span: tuple[int, int, int], members: Iterable[Any], marked: EventKeys
-) -> None:
+def mark_texts(look: Lookup, record: PathRecord, members: Iterable[Any], marked: EventKeys) -> None:
     found = [raw(one) for one in members if isinstance(one, str)]
     if found:
-        low, middle, high = span
-        mark_span(look, low, text_position(look, max(found), low, middle), marked)
-        mark_span(look, text_position(look, min(found), middle, high), high, marked)
+        low, middle, high = record.texts
+        below = text_position(look, max(found), low, middle)
+        above = text_position(look, min(found), middle, high)
+        mark_bounds(look, record.texts, Stab(record.intervals[1], below, above), marked)
 
 
 def text_position(look: Lookup, value: bytes, low: int, high: int) -> int:

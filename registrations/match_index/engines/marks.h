@@ -20,7 +20,7 @@ class Marks : public Shard {
         for (u32 gate : gates_) present_.clear(gate);
         for (u32 key : marked_) present_.clear(key);
         for (const Span &span : spans_) present_.fill(span.first, span.end, false);
-        gates_.clear(), marked_.clear(), spans_.clear();
+        gates_.clear(), marked_.clear(), spans_.clear(), stabs_.clear();
         pending_.clear(), arena_.clear();
     }
 
@@ -41,6 +41,15 @@ class Marks : public Shard {
         size_t position = key - gates_end_;
         for (u32 at = implied_at_[position], end = implied_at_[position + 1]; at < end; ++at)
             mark(implied_[at]);
+    }
+
+    // Mark the thresholds of a path before `below` and from `above` on. `bounds`: the record's begin,
+    // middle and end.
+    void mark_bounds(const u32 *bounds, u32 group, u32 below, u32 above) {
+        if (group < keys_ || group >= groups_end_) damaged();
+        mark_span(bounds[0], below);
+        mark_span(above, bounds[2]);
+        stabs_.push_back({group, below, above});
     }
 
     void mark_span(u32 first, u32 end) {
@@ -90,6 +99,7 @@ class Marks : public Shard {
     Bits present_;
     std::vector<u32> gates_, marked_;
     std::vector<Span> spans_;
+    std::vector<Stab> stabs_;
     std::string name_;
 
   private:

@@ -228,8 +228,8 @@ class Present : public TextKeys {
             any = true;
         }
         if (!any) return;
-        mark_span(record[5], number_position(greatest, record[5], record[6]));
-        mark_span(number_position(least, record[6], record[7]), record[7]);
+        mark_bounds(record + 5, record[19], number_position(greatest, record[5], record[6]),
+                    number_position(least, record[6], record[7]));
     }
 
     void mark_texts(const u32 *record) {
@@ -243,8 +243,8 @@ class Present : public TextKeys {
             any = true;
         }
         if (!any) return;
-        mark_span(record[8], text_position(greatest, record[8], record[9]));
-        mark_span(text_position(least, record[9], record[10]), record[10]);
+        mark_bounds(record + 8, record[20], text_position(greatest, record[8], record[9]),
+                    text_position(least, record[9], record[10]));
     }
 
     void mark_types() {

@@ -21,6 +21,8 @@ class Shard {
         keys_ = u32(count("keys"));
         forms_ = u32(count("gate_forms"));
         has_types_ = count("flags") & 1;
+        groups_end_ = keys_ + u32(count("interval_groups"));
+        first_interval_ = u32(count("conjunctions") - count("intervals"));
         load(sections, "table", table_);
         load(sections, "name_at", name_at_);
         load(sections, "names", names_);
@@ -40,6 +42,9 @@ class Shard {
         load(sections, "key_runs", key_runs_);
         load(sections, "run_gates", run_gates_);
         load(sections, "run_conjunctions", run_conjunctions_);
+        load(sections, "lows", lows_);
+        load(sections, "highs", highs_);
+        load(sections, "tops", tops_);
         load(sections, "rest_at", rest_at_);
         load(sections, "rest", rest_);
         load(sections, "dense_at", dense_at_);
@@ -102,7 +107,7 @@ class Shard {
     Py_buffer buffer_{};
     u64 mask_, slots_;
     u32 gates_end_, implying_end_, named_end_, wildcards_first_, numbers_first_, texts_first_, keys_,
-        forms_;
+        forms_, groups_end_, first_interval_;
     bool has_types_;
     Section<u64> table_, gram_bits_;
     Section<double> numbers_;
@@ -111,7 +116,7 @@ class Shard {
     Section<unsigned char> text_ranks_;
     Section<std::uint16_t> lengths_, number_ranks_;
     Section<u32> name_at_, paths_, implied_at_, implied_, wildcard_at_, part_at_, text_at_, key_runs_,
-        run_gates_, run_conjunctions_, rest_at_, rest_, dense_at_;
+        run_gates_, run_conjunctions_, lows_, highs_, tops_, rest_at_, rest_, dense_at_;
 
   private:
     template <class T> void load(nb::dict &sections, const char *name, Section<T> &into) {

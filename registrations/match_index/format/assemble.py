@@ -17,10 +17,11 @@ from registrations.match_index.format.conjunctions import (
     indexed,
     weights_of,
 )
+from registrations.match_index.format.intervals import groups_of, thresholds_of, tree_of
 from registrations.match_index.format.layout import ShardHeader
 from registrations.match_index.format.lazy_numpy import np
 from registrations.match_index.format.names import hash_of, raw
-from registrations.match_index.format.numbering import Numbering, numbered, rank_of, spans
+from registrations.match_index.format.numbering import Numbering, numbered, rank_of
 from registrations.match_index.format.path_records import path_records
 from registrations.match_index.format.ragged import Array, sorted_rows, starts_of
 from registrations.match_index.format.terms import Key, PathExists, Test, TypeKey
@@ -39,11 +40,12 @@ def assemble(columns: EntryColumns, hash_mask: int) -> AssembledShard:
     """Assemble a shard. Raises ValueError for more than 2**31 entries, keys or words."""
     used, entries = _final(columns)
     groups = [*grouped(entries)]
-    sides = [span for number, span in _sides(used.numbering)]
+    thresholds = thresholds_of(used.numbering)
     anchors = np.array([used.anchor_of(test) for test in used.tests], np.int64)
-    weights = weights_of(groups, sides, used.numbering.end, anchors)
+    weights = weights_of(groups, thresholds, used.numbering.end, anchors)
     placed = indexed(groups, weights, len(entries.ids))
-    runs = _runs(placed, used.numbering.end)
+    runs = _runs(placed, used.numbering.end + len(thresholds.spans))
+    intervals = placed.access >= used.numbering.end
     dense = _dense(placed, entries.ids, columns.extra)
     paths = path_records(used.numbering, used.number_of)
     named = _named(used.numbering, paths.names, hash_mask)
@@ -54,6 +56,7 @@ def assemble(columns: EntryColumns, hash_mask: int) -> AssembledShard:
         **_wildcards(used.numbering),
         **_thresholds(used.numbering),
         **runs,
+        **tree_of(placed.lows[intervals], placed.highs[intervals])._asdict(),
         "rest_at": placed.rest_at.astype("<u4"),
         "rest": placed.rest.astype("<u4"),
         **dense,
@@ -101,18 +104,6 @@ def _final(columns: EntryColumns) -> tuple[_NumberedTerms, Entries]:
     final = np.where(is_test, of_test[number * is_test], of_key[number * ~is_test]) | flag
     lengths, final = sorted_rows(columns.offsets, final)
     return used, Entries(columns.ids, of_gate[columns.gates], lengths, final)
-
-
-def _sides(numbering: Numbering) -> list[tuple[str, tuple[int, int]]]:
-    """Return the ranges of the two sides of each path's thresholds."""
-    found = []
-    for keys, first in (
-        (numbering.numbers, numbering.numbers_first),
-        (numbering.texts, numbering.texts_first),
-    ):
-        for path, (low, middle, high) in spans(keys, first).items():
-            found += [(path, (low, middle)), (path, (middle, high))]
-    return found
 
 
 def _runs(placed: IndexedConjunctions, keys: int) -> Sections:
@@ -237,6 +228,8 @@ def _head(used: _NumberedTerms, sections: Sections, hash_mask: int, paths: int) 
         keys=numbering.end,
         paths=paths,
         conjunctions=len(sections["rest_at"]) - 1,
+        intervals=len(sections["lows"]),
+        interval_groups=len(groups_of(numbering)),
         runs=len(sections["run_gates"]),
         tests=len(used.tests),
         rest=len(sections["rest"]),

@@ -89,8 +89,8 @@ def parts_of(shard: Shard, number: int) -> tuple[bytes, ...]:
 
 
 def _words(shard: Shard) -> tuple[Array, Array]:
-    """Return the words of each conjunction: its access key and the rest, without the anchor that
-    its test implies.
+    """Return the words of each conjunction: its access key or interval and the rest, without the
+    anchor that its test implies.
     """
     rest_at, rest = _numbers(shard, "rest_at"), _numbers(shard, "rest")
     access, lengths = _access(shard), np.diff(rest_at)
@@ -100,20 +100,24 @@ def _words(shard: Shard) -> tuple[Array, Array]:
     anchored = is_test & (
         anchors[np.where(is_test, rest - TEST, len(anchors) - 1)] == access[of_word]
     )
-    own = access != EVERY
-    own[of_word[anchored]] = False
+    own = (access != EVERY).astype(np.int64)
+    own[of_word[anchored]] = 0
+    is_interval = access >= shard.head.keys
+    own[is_interval] = 2
     whole = lengths + own
     words = np.empty(int(whole.sum()), np.uint32)
     starts = starts_of(whole)[:-1]
-    words[starts[own]] = access[own]
+    words[starts[own == 1]] = access[own == 1]
+    words[starts[is_interval]] = _numbers(shard, "lows")
+    words[starts[is_interval] + 1] = _numbers(shard, "highs")
     words[spread(starts + own, lengths)] = rest
     return whole, words
 
 
 def _access(shard: Shard) -> Array:
-    """Return the access key of each conjunction."""
+    """Return the access key of each conjunction; of an interval, the number of its group."""
     runs = np.diff(_numbers(shard, "key_runs"))
-    of_run = np.repeat(np.arange(shard.head.keys), runs)
+    of_run = np.repeat(np.arange(len(runs)), runs)
     return np.repeat(of_run, np.diff(_numbers(shard, "run_conjunctions")))
 
 

@@ -10,10 +10,10 @@ from registrations.match_index.format.errors import IndexDamaged
 from registrations.match_index.format.names import hash_of
 
 MAGIC = b"EVHMATCH"
-VERSION = 3
+VERSION = 4
 BYTE_ORDER = 0x01020304  # reads as 0x04030201 in the other byte order
 ALIGNMENT = 64  # of sections: a cache line
-_HEADER = Struct("<8sIIQI4x3Q15I4xQ")  # the form, then the fields of ShardHeader, then the checksum
+_HEADER = Struct("<8sIIQI4x3Q17I4xQ")  # the form, then the fields of ShardHeader, then the checksum
 _SECTION = Struct("<24sQQQ")
 _CHECKSUM_AT = _HEADER.size - 8
 HEADER_BYTES = _HEADER.size
@@ -41,6 +41,9 @@ SECTIONS = {
     "key_runs": 4,
     "run_gates": 4,
     "run_conjunctions": 4,
+    "lows": 4,
+    "highs": 4,
+    "tops": 4,
     "rest_at": 4,
     "rest": 4,
     "dense_at": 4,
@@ -50,7 +53,7 @@ SECTIONS = {
     "tests": 1,
     "anchors": 4,
 }
-PATH_WORDS = 20  # of one record of `paths`
+PATH_WORDS = 21  # of one record of `paths`
 HAS_VALUES, IS_OPENED, HAS_PREFIXES, HAS_NUMBERS, HAS_TEXTS = 1, 2, 4, 8, 16  # flags of a path
 HAS_SUFFIXES, HAS_FOLDED, HAS_FOLDED_PREFIXES, HAS_FOLDED_SUFFIXES = 32, 64, 128, 256
 HAS_GRAMS = {1: 512, 2: 1024, 4: 2048, 8: 4096}  # by size in bytes
@@ -73,6 +76,8 @@ class ShardHeader(NamedTuple):
     keys: int
     paths: int
     conjunctions: int
+    intervals: int  # the last conjunctions
+    interval_groups: int
     runs: int
     tests: int
     rest: int
@@ -156,7 +161,9 @@ def _fits(head: ShardHeader, name: str, items: int) -> bool:
         "wildcard_at": head.numbers_first - head.wildcards_first + 1,
         "text_at": head.keys - head.texts_first + 1,
         "text_ranks": head.keys - head.texts_first,
-        "key_runs": head.keys + 1,
+        "key_runs": head.keys + head.interval_groups + 1,
+        "lows": head.intervals,
+        "highs": head.intervals,
         "run_gates": head.runs,
         "run_conjunctions": head.runs + 1,
         "rest_at": head.conjunctions + 1,

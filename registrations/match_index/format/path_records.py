@@ -26,6 +26,7 @@ from registrations.matching.atoms import prefixes_of
 
 _LENGTHS_AT = {PREFIX: 3, SUFFIX: 11, FOLDED_PREFIX: 13, FOLDED_SUFFIX: 15}
 _NUMBERS_AT, _TEXTS_AT, _GRAMS_AT = 5, 8, 17
+_GROUP_AT = {_NUMBERS_AT: 19, _TEXTS_AT: 20}  # of intervals
 _FLAGS = {
     PREFIX: layout.HAS_PREFIXES,
     SUFFIX: layout.HAS_SUFFIXES,
@@ -60,6 +61,7 @@ def path_records(numbering: Numbering, number_of: dict[Key, int]) -> PathRecords
             records[at[key.path], 2 if key.member else 1] = number_of[key]
         elif isinstance(key, TextKey):
             records[at[key.path], 0] |= _FLAGS[key.kind]
+    group = numbering.end
     for column, flag, spanned in (
         (_NUMBERS_AT, layout.HAS_NUMBERS, spans(numbering.numbers, numbering.numbers_first)),
         (_TEXTS_AT, layout.HAS_TEXTS, spans(numbering.texts, numbering.texts_first)),
@@ -67,6 +69,8 @@ def path_records(numbering: Numbering, number_of: dict[Key, int]) -> PathRecords
         for path, span in spanned.items():
             records[at[path], 0] |= flag
             records[at[path], column : column + 3] = span
+            records[at[path], _GROUP_AT[column]] = group
+            group += 1
     return PathRecords(
         [path_name(path) for path in paths],
         {

@@ -19,6 +19,7 @@ import pytest
 from eventhub.event.envelope import Event
 from registrations.match_index.engines import (
     compiled_engine,
+    interval_lookup,
     lookup,
     numpy_engine,
     python_engine,
@@ -32,6 +33,7 @@ from registrations.match_index.format.errors import IndexDamaged
 from registrations.matching.index import IndexMatcher
 from registrations.matching.scan import ScanMatcher
 from registrations.matching.spec import Spec
+from tests.unit.registrations.match_index import ranges
 from tests.unit.registrations.match_index.texts import texts_and_events
 from tests.unit.registrations.match_index.worlds import OFTEN, built, found, indexed, names
 from tests.unit.registrations.matching import filters
@@ -126,6 +128,7 @@ OWN: dict[str, list[tuple[Any, str, Any]]] = {
         (python_engine, "Verdicts", AlwaysPasses),
         (python_engine, "Verdicts", Remembers),
         (python_engine, "verify", first_word_only),
+        (interval_lookup, "bisect_left", lambda lows, below, first, end: end),
         (tombstones.Tombstones, "mark_removed", nothing),
     ],
     "numpy": [
@@ -152,13 +155,20 @@ def test_a_mistake_of_an_engine_in_python_is_caught(
             monkeypatch.setattr(numpy_engine, few, -1)
     monkeypatch.setattr(*case)
     is_caught = caught(indexed(engine), ScanMatcher, LENGTH) or caught_with_filters(engine)
-    assert is_caught or caught_with_texts(engine, tmp_path)
+    is_caught = is_caught or caught_with_texts(engine, tmp_path)
+    assert is_caught or caught_with_ranges(engine, tmp_path)
 
 
 def caught_with_texts(engine: str, root: Path) -> bool:
     world = texts_and_events(2, 6)
     base = built(root / "texts", world.specs)
     return found(base, engine, world.events, hierarchy) != world.expected
+
+
+def caught_with_ranges(engine: str, root: Path) -> bool:
+    specs, events = ranges.specs_of(2, 90), ranges.events_of(2, 60)
+    expected = [ranges.expected_of(specs, event) for event in events]
+    return found(built(root / "ranges", specs), engine, events, hierarchy) != expected
 
 
 def caught_with_filters(engine: str) -> bool:
@@ -232,6 +242,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "text.compare(text.size() - tail.size(), tail.size(), tail)",
         "false",
     ),
+    "an upper bound is not compared": ("highs[at] >= stab.above", "true"),
     "only ASCII has lower case": ("PyUnicode_IS_ASCII(text)", "true"),
     "sets of alternatives are unknown": ("key >= implying_end_", "true"),
 }
@@ -308,6 +319,8 @@ def wrong_anywhere(root: Path) -> bool:
     if caught(indexed("compiled"), ScanMatcher, LENGTH):
         return True
     if caught_with_filters("compiled") or caught_with_texts("compiled", root):
+        return True
+    if caught_with_ranges("compiled", root):
         return True
     base = built(root, SPECS, EpochPlan(hash_mask=0))
     expected = [[id] if id < 20 else [] for id in range(40)]
