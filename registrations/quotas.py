@@ -7,7 +7,7 @@ from typing import NamedTuple
 from django.db.models import Q, Sum
 
 from eventhub.access.models import Quota
-from eventhub.access.quotas import Kind
+from eventhub.access.quotas import Kind, quota_reached
 from eventhub.base import limits
 from eventhub.base.errors import LimitReached
 from registrations.models import Endpoint, RegistrationOwner
@@ -50,11 +50,7 @@ def room(kind: Kind, zone_id: int, client_id: int, *, used: int) -> Room:
         of_zone = quota.client_id is None
         left = quota.value - (used_in_zone(kind, zone_id) if of_zone else used)
         if left < found.left:
-            message = (
-                f"The quota of the {'zone' if of_zone else 'client'} is {quota.value:,} {kind};"
-                " delete some first, or ask an operator for more."
-            )
-            found = Room(left, LimitReached(message, limit=quota.value))
+            found = Room(left, quota_reached(kind, quota.value, of_zone=of_zone))
     return found
 
 

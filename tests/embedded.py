@@ -22,6 +22,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 from eventhub.base.garbage import collect_rarely
 from eventhub.supervisor.embedded import embedded
@@ -42,6 +43,16 @@ TOGETHER = (
     "tests/spark/",
     "tests/acceptance/eventhub/api/test_bad_inputs",
 )
+# files whose tests compute nearly all the time; those of the others wait for most of it
+COMPUTING = (
+    "tests/browser/",
+    "tests/integration/test_benchmarks_smoke.py",
+    "tests/simulation/test_upgrade.py",
+    "tests/spark/",
+    "tests/tidy/",
+    "tests/unit/",
+)
+PER_COMPUTING = 4  # test processes, of which one prefers such files: it keeps a core busy
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -83,10 +94,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
 
 class _ByFile(LoadFileScheduling):  # type: ignore[misc]
-    """File after file; the files of each group of `TOGETHER` go to one process."""
+    """File after file; the files of each group of `TOGETHER` go to one process, those of
+    `COMPUTING` to some processes as long as there are both kinds.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid.partition("::")[0])
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        computes = int(node.gateway.id.removeprefix("gw")) % PER_COMPUTING == 0
+        files = (file for file in self.workqueue if file.startswith(COMPUTING) == computes)
+        if (file := next(files, None)) is not None:
+            self.workqueue.move_to_end(file, last=False)
+        super()._assign_work_unit(node)
 
 
 def group_of(file: str) -> str:

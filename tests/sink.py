@@ -43,6 +43,11 @@ def thanks(_called: Called) -> tuple[int, dict[str, str]]:
     return 204, {}
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # connections to accept; what does not fit is tried again after 1 s
+
+
 class Sink:
     """A receiver. `url("/a")` is the URL for endpoints; `answer` may be replaced at any time."""
 
@@ -67,8 +72,7 @@ class Sink:
             def log_message(self, *_args: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), Handler)
 
     def url(self, path: str = "/") -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}{path}"

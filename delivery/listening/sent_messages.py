@@ -14,7 +14,7 @@ from delivery.ordering.held import Disorder
 from eventhub.event.json_codec import EventJson
 from eventhub.event.json_types import Int64, Time, Uuid
 from eventhub.eventlog.stored import CursorJson
-from eventhub.http.emit import EmittedJson
+from eventhub.http.emitted import EmittedJson
 from registrations.filters.closure.shapes import InterestAnswer
 from registrations.interest.routes import SupertypesJson
 

@@ -116,10 +116,11 @@ class GroupRunner:
 
     async def _run_stored(self, stored: StoredGroup) -> None:
         context = self._context
+        began_s = context.clock.monotonic_s()
         stored, found = await self._restored(stored)
         group = stored.group
         async with GroupReader.open(context.log, group.cursors, self._wake_up) as reader:
-            running = RunningGroup(context, self.lease, stored, found, reader)
+            running = RunningGroup(context, self.lease, stored, found, reader, began_s)
             self.group = running
             log.info("pattern_group_running", group=group.id, patterns=len(found.running))
             while not self._stopping:

@@ -66,7 +66,9 @@ class RunningGroup:
         stored: StoredGroup,
         found: GroupEngine,
         reader: GroupReader,
+        restored_from_s: float,
     ) -> None:
+        """Run from these on. `restored_from_s`: when restoring began; snapshots bound its time."""
         self.reader = reader
         self._context = context
         self._lease = lease
@@ -81,7 +83,7 @@ class RunningGroup:
         now_s = context.clock.monotonic_s()
         self._unwritten = Unwritten(self._order, now_s)
         self._unwritten.needs_snapshot = stored.snapshot is None
-        self._snapshot_at_s = now_s + limits.PATTERN_SNAPSHOT_INTERVAL_S
+        self._snapshot_at_s = restored_from_s + limits.PATTERN_SNAPSHOT_INTERVAL_S
         self._since_snapshot = sum(row.last - row.first + 1 for row in stored.journal)  # events
         self._evaluated = 0  # filters, as reported last
         self._last: tuple[EventPosition, Event] | None = None  # that it was fed

@@ -386,7 +386,7 @@ class SocketSessions:
                 for reader in list(session.readers.values()):
                     await self._socket.end(reader, reason)
                 session.stop_timer()
-                await asyncio.sleep(0)  # let others run
+                await asyncio.sleep(limits.SESSION_END_REST_S if len(sessions) > 1 else 0)
         return saved
 
     async def _say(self, *messages: _Message) -> None:

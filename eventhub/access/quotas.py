@@ -8,7 +8,7 @@ import math
 from typing import Literal, NamedTuple, get_args
 
 from eventhub.base import limits
-from eventhub.base.errors import EventHubError, TooManyRequests
+from eventhub.base.errors import EventHubError, LimitReached, TooManyRequests
 
 Kind = Literal[
     "events_per_s",
@@ -31,6 +31,15 @@ class EmitRates(NamedTuple):
 
     client: int | None
     zone: int | None
+
+
+def quota_reached(kind: Kind, value: int, *, of_zone: bool) -> LimitReached:
+    """Return the error for more than a quota allows."""
+    message = (
+        f"The quota of the {'zone' if of_zone else 'client'} is {value:,} {kind};"
+        " delete some first, or ask an operator for more."
+    )
+    return LimitReached(message, limit=value)
 
 
 class RateLimited(TooManyRequests):

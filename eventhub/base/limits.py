@@ -438,6 +438,7 @@ SESSION_POSITIONS_INTERVAL_S = 5.0  # between saves of a session without acknowl
 SESSION_POSITIONS_RENEW_S = 6 * 3600.0  # between saves of unchanged ones: retention counts days
 SESSION_POSITIONS_PER_STATEMENT_MAX = 100  # some 2 ms of the event loop
 SESSION_POSITIONS_SLICE_S = 0.002  # of taking them from sessions before other work runs
+SESSION_END_REST_S = 0.005  # between the ends of two, some 2 ms each: others are served meanwhile
 SESSION_CHECK_S = 1.0  # until a connection notices that another process has replaced it
 SESSION_SETTINGS_CHECK_S = 10.0  # between reads of all settings, without an event of `system`
 SESSIONS_CHECKED_TOGETHER_MAX = 50  # by one statement, with all settings: some 2 ms
@@ -511,6 +512,8 @@ TIMER_HELD_PAUSE_S = 0.02  # until a row is read again that is being changed
 TIMER_POSTPONED_S = 60.0  # while its stream accepts no events
 TIMERS_COUNT_INTERVAL_S = 10.0  # between counts for metrics
 TIMERS_COUNTED_MAX = 100_000  # of those that are due; some 20 ms
+DELAY_PAST_S_MAX = 24 * 3600  # a request is repeated within a day, as long as repeats are found
+DELAYS_PER_PROCESS_MAX = 2  # database connections that store delayed events; opened when needed
 
 # --- sources ---
 SOURCES_PER_CLIENT_MAX = 1_000  # each is a URL that somebody configured at a provider

@@ -290,6 +290,7 @@ SOURCE_REQUESTS = Counter(
 )
 TIMERS = _newest("eventhub_timers", "Timers of all zones.")
 TIMERS_DUE = _newest("eventhub_timers_due", "Timers that are due and have not fired yet.")
+DELAYED = Counter("eventhub_delayed_events", "Delayed events that emits have stored.")
 TIMERS_FIRED = Counter("eventhub_timers_fired", "Fires of timers.")
 TIMER_LATENESS = Histogram(
     "eventhub_timer_lateness_seconds",

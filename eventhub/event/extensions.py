@@ -49,9 +49,10 @@ _JSON = {  # lists and objects, as JSON
     "attributes": "ehattributes",
 }
 _FLAGS = {"tombstone": "ehtombstone"}
-_NAMES = {**_TEXTS, **_NUMBERS, **_JSON, **_FLAGS, "channels": "ehchannels"}
+_DELAYS = {"deliver_at": "ehdeliverat", "delay_ms": "ehdelayms"}  # of an emit, never stored
+_NAMES = {**_TEXTS, **_NUMBERS, **_JSON, **_FLAGS, **_DELAYS, "channels": "ehchannels"}
 _FIELDS = {extension: field for field, extension in _NAMES.items()}
-CARRIES = (frozenset(_NAMES) | {"expires_at_us"}) - {"channels", "expires_at"}
+CARRIES = (frozenset(_NAMES) | {"expires_at_us"}) - {"channels", "expires_at", *_DELAYS}
 
 _INT32_MAX = 2**31 - 1
 _OWN_NAME = re.compile(r"[a-z0-9]{1,20}")
@@ -84,7 +85,7 @@ def from_extensions(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _value(field: str, extension: str, value: Any) -> Any:
-    if field in _NUMBERS:
+    if field in _NUMBERS or field == "delay_ms":
         return _number(extension, value)
     if field in _FLAGS:
         if value not in (True, False, "true", "false"):

@@ -36,6 +36,7 @@ Moment = Annotated[datetime, Meta(tz=True)]
 Priority = Annotated[int, Meta(ge=-1000, le=1000)]
 Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Lifetime = Annotated[int, Meta(ge=1, le=limits.EVENT_LIFETIME_MS_MAX)]
+Delay = Annotated[int, Meta(ge=0, le=limits.TIMER_AHEAD_S_MAX * 1_000)]
 
 
 class IdIn(Struct, forbid_unknown_fields=True):
@@ -82,6 +83,9 @@ class EventIn(Struct, forbid_unknown_fields=True, gc=False):  # JSON has no cycl
     tombstone: bool = False
     order: Literal["causal", "none"] | None = None  # of a session by default
     expires_in_ms: Lifetime | None = None  # from its receipt on; stored as `expires_at`
+    # of a delayed event; never stored (delays.py)
+    deliver_at: Moment | None = None
+    delay_ms: Delay | None = None
 
 
 _one = msgspec.json.Decoder(EventIn)
@@ -266,17 +270,24 @@ def _add_given(fields: dict[str, Any], event: EventIn) -> None:
         _add_times(fields, event)
     if event.security_level != "med":
         fields["security_level"] = event.security_level.upper()
+    _check_together(event)
+
+
+def _check_together(event: EventIn) -> None:
     if event.tombstone and not event.key:
         raise errors.MissingField("A tombstone ends the state of its `key`.", field="key")
     if event.bundle_number is not None and not event.bundle:
         raise errors.MissingField("A `bundle_number` counts within its `bundle`.", field="bundle")
+    if event.deliver_at is not None or event.delay_ms is not None:  # an emit has taken them
+        field = "delay_ms" if event.deliver_at is None else "deliver_at"
+        raise errors.InvalidField("Only an emit can be delayed; omit the field.", field=field)
 
 
 def _add_times(fields: dict[str, Any], event: EventIn) -> None:
     if event.time is not None:
-        fields["time_us"] = _microseconds(event.time, "time")
+        fields["time_us"] = microseconds(event.time, "time")
     if event.expires_at is not None:
-        fields["expires_at_us"] = _microseconds(event.expires_at, "expires_at")
+        fields["expires_at_us"] = microseconds(event.expires_at, "expires_at")
     if event.expires_in_ms is not None:  # by the hub's clock (RDY-50)
         if event.expires_at is not None:
             message = "Give `expires_at` or `expires_in_ms`, not both."
@@ -318,7 +329,7 @@ def _check_json_bytes(body: bytes) -> None:
         raise errors.InvalidField(message, field="body_base64") from None
 
 
-def _microseconds(moment: datetime, field: str) -> int:
+def microseconds(moment: datetime, field: str) -> int:
     """Convert to microseconds since 1970, within the years 1 to 9999 in UTC."""
     time_us = (moment - _EPOCH) // _MICROSECOND
     if not _TIME_US_MIN <= time_us <= _TIME_US_MAX:

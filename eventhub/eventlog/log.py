@@ -16,6 +16,7 @@ from eventhub.base.fair_queue import HUB_WORK, QueueOwner
 from eventhub.eventlog.append import SQL
 from eventhub.eventlog.appender import Appender
 from eventhub.eventlog.continuity import Continuity
+from eventhub.eventlog.delayed import MixedOutcome, MixedRequest, StoreDelayed, store_nothing
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.originals import Copy, Original, find_originals
@@ -89,6 +90,7 @@ class Log:
         self.admit: Admit = _admit_all  # called before every append
         # called when PostgreSQL refuses an append because its disk is full
         self.on_write_refused: Callable[[], None] = _note_nothing
+        self.store_delayed: StoreDelayed = store_nothing
         self._archive = archive
         self._heads: dict[int, asyncio.Future[Cursor]] = {}  # reads in progress, by stream
         self._recent: dict[int, _RecentHead] = {}  # by stream, for refusals
@@ -159,6 +161,21 @@ class Log:
         if self._recent:
             self._advance_recent(appended)
         return appended
+
+    async def append_delayed(self, request: MixedRequest) -> MixedOutcome:
+        """Store the drafts of one request, all or none, of which some are delayed.
+
+        Raises UnknownStream, ProducerWindow, LimitReached, DatabaseUnavailable, DatabaseBusy,
+        OutcomeUnknown, StorageFull.
+        """
+        await self.admit([*request.now, *(one.draft for one in request.delayed)])
+        try:
+            outcome = await self.store_delayed(request)
+        except StorageFull:
+            self.on_write_refused()
+            raise
+        self._advance_recent(outcome.appended)
+        return outcome
 
     async def _read_history(self) -> str:
         """Return the history of the database, once its continuity is proved: a restore has another

@@ -24,8 +24,8 @@ from eventhub.event.inbound import JSON, NDJSON, EventIn
 from eventhub.event.json_types import schema_of
 from eventhub.eventlog.errors import StorageFull, TransientUnavailable
 from eventhub.http.call import Call, Handler
-from eventhub.http.emit import EmittedJson
 from eventhub.http.emit_route import emit_route
+from eventhub.http.emitted import EmittedJson
 from eventhub.http.health import ReadinessJson
 from eventhub.http.messages import Response
 from eventhub.http.operations import health_route, metrics_route, ready_route
@@ -181,7 +181,7 @@ EMIT_REFUSES: tuple[type[errors.EventHubError], ...] = (
     *(errors.RequestTimeout, errors.ProducerWindow, errors.BodyTooLarge, errors.BatchTooLarge),
     *(errors.EventTooLarge, errors.UnsupportedMediaType, MalformedXml, InvalidXml, TypeViolation),
     *(TypeTooCostly, UndeclaredType, ImmutableProperty),
-    *(errors.DatabaseUnavailable, DatabaseBusy),
+    *(errors.LimitReached, errors.DatabaseUnavailable, DatabaseBusy),
     *(
         errors.OutcomeUnknown,
         errors.Overloaded,

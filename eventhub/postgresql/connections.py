@@ -143,13 +143,15 @@ def _sever(connection: Connection) -> None:
             same.shutdown(socket.SHUT_RDWR)
 
 
-def reading_pool(url: str, name: str, size: int) -> AsyncConnectionPool[Connection]:
+def reading_pool(
+    url: str, name: str, size: int, *, idle: int = 1
+) -> AsyncConnectionPool[Connection]:
     """Return a pool for short reads, which the caller opens. It reconnects when the database is
-    available again.
+    available again. `idle`: connections that it keeps open.
     """
     return AsyncConnectionPool(
         url,
-        min_size=1,
+        min_size=idle,
         max_size=size,
         kwargs={
             "autocommit": True,

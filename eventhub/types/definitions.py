@@ -24,7 +24,7 @@ from eventhub.types.schemas import (
 # The fields of the envelope that a type may constrain: the optional header of READY (RDY-12).
 HEADER = frozenset(EventIn.__struct_fields__) - {
     *("domain", "type", "attributes", "channels", "mask", "id", "tombstone"),
-    *("body", "body_base64", "content_type"),
+    *("body", "body_base64", "content_type", "deliver_at", "delay_ms"),
 }
 
 

@@ -35,6 +35,7 @@ from eventhub.monitoring.watch import MemberWatch
 from eventhub.types.registry import TypeRegistry
 from registrations.feed import Feed
 from registrations.interest.live import Closures
+from registrations.timers.delaying import delayed_events
 
 
 class Hub(NamedTuple):
@@ -62,7 +63,11 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         archive=archive_of(env.archive_url),
         mark_url=env.mark_url,
     )
-    async with opened as log, membership("web", env.database_url):
+    async with (
+        opened as log,
+        membership("web", env.database_url),
+        delayed_events(env.database_url) as log.store_delayed,
+    ):
         authorizer = Authorizer(
             log,
             secret=env.secret_key,

@@ -23,11 +23,12 @@ from registrations.match_index.format.terms import (
     AboveText,
     Below,
     BelowText,
+    Key,
     OneOf,
-    Prefix,
     Value,
     keys_of_test,
 )
+from registrations.match_index.format.text_keys import TextKey, WildcardKey
 from registrations.matching.atoms import atoms_of
 from registrations.matching.conditions import anchor_of
 from registrations.matching.gates import gate_of
@@ -38,8 +39,9 @@ _BY_NOTHING = frozenset({"sig", "memo", "lattice", "scan"})
 # strategies that find a filter of pairs
 PAIR_INDEXED = frozenset({"auto", "index", *_BY_VALUES})
 _GATE = ("domain", "type", "application")
-_FINDING = (Value, OneOf, Prefix, Above, Below, AboveText, BelowText)
+_FINDING = (Value, OneOf, TextKey, Above, Below, AboveText, BelowText)
 
+_PART_BYTES_MIN = 4  # of a wildcard: its longest text between stars
 # from the cheapest: events with the pair, events with the attribute, events of the domain, type and
 # application, all events
 By = Literal["pair", "attribute", "gate", "event"]
@@ -134,4 +136,11 @@ def _finds(part: Node) -> bool:
     if isinstance(part, Exists):
         return part.path.space == "attributes"
     keys = keys_of_test(part, None)
-    return keys is not None and any(isinstance(key, _FINDING) for key in keys[0])
+    return keys is not None and any(map(_leads_to_few, keys[0]))
+
+
+def _leads_to_few(key: Key) -> bool:
+    """Return whether a key usually leads an event to few filters; many texts have short parts."""
+    if isinstance(key, WildcardKey):
+        return max(map(len, key.parts)) >= _PART_BYTES_MIN
+    return isinstance(key, _FINDING)

@@ -19,17 +19,24 @@ class FiredTimer(NamedTuple):
     client: str
     registration_id: int | None
     stream_id: int
-    handle: str
+    handle: str | None  # None: a delayed event
     number: int
     payload: bytes | None
+    token: bytes | None = None
 
 
 def draft_of(timer: FiredTimer, fire: Fire) -> Draft:
     """Build the event: the one that the timer was created with, or Time::Tick for its client."""
     if timer.payload is not None:
         event = protobuf_codec.decode(timer.payload)
-        key, tombstone = event.key, event.tombstone
-        return Draft(timer.stream_id, event.mask, timer.payload, key=key, tombstone=tombstone)
+        return Draft(
+            timer.stream_id,
+            event.mask,
+            timer.payload,
+            key=event.key,
+            tombstone=event.tombstone,
+            token=timer.token or b"",
+        )
     attributes: dict[str, Any] = {
         "handle": timer.handle,
         "timer": timer.id,

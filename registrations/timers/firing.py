@@ -17,7 +17,7 @@ from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog import append
-from eventhub.eventlog.append import append_batch, require_proven
+from eventhub.eventlog.append import append_proven
 from eventhub.eventlog.drafts import Draft
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, wait_for_notify
 from eventhub.postgresql.leadership import leading_session, try_lead
@@ -42,8 +42,9 @@ class _DueTimer(NamedTuple):
     client: str | None
     registration_id: int | None
     stream_id: int
-    handle: str
+    handle: str | None
     payload: bytes | None
+    token: bytes | None
     at: datetime | None
     every_s: int | None
     start: datetime | None
@@ -153,7 +154,8 @@ async def fire_due(connection: Connection, clock: Clock) -> int:
     async with connection.transaction():
         claimed = await _claim(connection, moves, now)
         fired = [one for one in moves if one.draft is not None and one.due.id in claimed]
-        heads = await _append(connection, [one.draft for one in fired if one.draft is not None])
+        drafts = [one.draft for one in fired if one.draft is not None]
+        heads = await append_proven(connection, drafts) if drafts else {}
     if fired:
         await connection.execute(append.SQL["notify"], (append.heads_text(heads),))
         _report(fired, moment(clock.now_us()))
@@ -179,6 +181,7 @@ def _move(due: _DueTimer, now: datetime) -> _Move:
         due.handle,
         due.fired + 1,
         due.payload,
+        due.token,
     )
     return _Move(due, found.next_at, found.next_at, draft_of(timer, found))
 
@@ -198,19 +201,6 @@ async def _claim(connection: Connection, moves: Sequence[_Move], now: datetime) 
     if ended:
         await connection.execute(SQL["count_ended"], {"clients": ended})
     return {one.id for one in claimed}
-
-
-async def _append(connection: Connection, drafts: Sequence[Draft]) -> dict[int, int]:
-    """Append events; return the new heads, {stream: sequence}. Raises their refusal, and
-    DatabaseUnavailable until the log is proved.
-    """
-    if not drafts:
-        return {}
-    require_proven(await fetch_value(connection, append.SQL["appendable"]))
-    [outcome] = (await append_batch(connection, [drafts])).outcomes
-    if isinstance(outcome, EventHubError):
-        raise outcome
-    return {one.stream_id: one.sequence for one in outcome}
 
 
 def _report(fired: Sequence[_Move], now: datetime) -> None:

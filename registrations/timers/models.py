@@ -35,8 +35,12 @@ class Timer(models.Model):
     )
     stream = Reference(Stream)
     handle = TextField(
+        null=True,
         db_comment="its name, unique among the timers of its registration, or of its client"
-        " without one"
+        " without one; null: a delayed event",
+    )
+    token = BinaryField(
+        null=True, db_comment="a digest of the owner and the id of a delayed event; null: none"
     )
     at = DateTimeField(null=True, db_comment="the time at which it fires once")
     every_s = IntegerField(null=True, db_comment="the interval of a repeating timer, in seconds")
@@ -72,6 +76,16 @@ class Timer(models.Model):
                 condition=Q(registration__isnull=True),
                 name="timers_by_client",
             ),
+            UniqueConstraint(
+                fields=["stream", "token"],
+                condition=Q(token__isnull=False),
+                name="timers_by_token",
+            ),
+            CheckConstraint(
+                condition=Q(handle__isnull=False)
+                | Q(at__isnull=False, payload__isnull=False, registration__isnull=True),
+                name="timers_handle",
+            ),
             CheckConstraint(
                 condition=Q(at__isnull=False, every_s__isnull=True, cron__isnull=True)
                 | Q(at__isnull=True, every_s__isnull=False, cron__isnull=True)
@@ -80,14 +94,19 @@ class Timer(models.Model):
             ),
         )
         indexes = (
-            Index(fields=["due_at"], condition=Q(due_at__isnull=False), name="timers_due"),
+            Index(
+                fields=["due_at", "id"], condition=Q(due_at__isnull=False), name="timers_in_order"
+            ),
             Index(fields=["zone", "id"], name="timers_listed"),
+            Index(
+                fields=["zone", "id"], condition=Q(handle__isnull=False), name="timers_with_handle"
+            ),
             Index(fields=["client", "id"], name="timers_of_client"),
             Index(fields=["stream"], name="timers_of_stream"),
         )
 
     def __str__(self) -> str:
-        return self.handle
+        return self.handle or str(self.pk)
 
 
 class TimerCount(models.Model):

@@ -96,6 +96,9 @@ class TimerSerializer(AnswerSerializer):
         help_text="The registration that it is deleted with; null: none.",
     )
     stream = serializers.CharField(source="stream_name")
+    handle = serializers.CharField(
+        allow_null=True, help_text="Its name; null: a delayed event, which an emit stored."
+    )
     event = serializers.SerializerMethodField(help_text="The event to append; null: Time::Tick.")
     suspended = serializers.BooleanField(help_text=_SUSPENDED)
     next_at = MomentField(help_text="The time for which it fires next.")

@@ -1,5 +1,6 @@
 """The command `python -m tests.chaos timers`: a million timers of which 10,000 are due within one
-second, several times, while forwarders are killed. See docs/chaos.md, "Timers".
+second, several times, while forwarders are killed; with `--delayed`, delayed events, which are
+emitted while the web process is killed. See docs/chaos.md, "Timers".
 """
 
 import argparse
@@ -9,10 +10,12 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import LiteralString, NamedTuple
 
 import aiohttp
+import orjson
 
 from eventhub.event import protobuf_codec
 from tests.chaos import report
@@ -24,6 +27,10 @@ HARM = {"calm": 0, "one": 1, "all": len(FORWARDERS)}  # forwarders that are kill
 BEFORE_S = 5.0  # from the last preparation to the first burst
 PERIOD_S = 15.0  # from one burst to the next; a forwarder that was killed starts in a few seconds
 PATIENCE_S = 120.0
+BODY_EVENTS = 1_000  # delayed events of one emit
+EMITS_AT_ONCE = 3
+RETRY_S = 0.2
+WEB_KILLS = 3
 INSERT: LiteralString = """
     INSERT INTO timers (zone_id, client_id, stream_id, handle, at, next_at, due_at, created_at)
     SELECT s.zone_id, c.id, s.id, %(name)s || n, due.at, due.at, due.at, now()
@@ -35,11 +42,21 @@ COUNT: LiteralString = """
     INSERT INTO timer_counts (client_id, zone_id, timers)
     SELECT client_id, zone_id, count(*) FROM timers GROUP BY client_id, zone_id
     ON CONFLICT (client_id) DO UPDATE SET timers = excluded.timers"""
-LEFT: LiteralString = "SELECT count(*) FROM timers WHERE handle LIKE 'burst-%%'"
+LEFT: LiteralString = "SELECT count(*) FROM timers WHERE next_at < to_timestamp(%s)"
 FIRED: LiteralString = """
     SELECT e.payload, extract(epoch FROM e.appended_at)::float8
       FROM streams s JOIN segments g ON g.stream_id = s.id JOIN events e ON e.segment_id = g.id
      WHERE s.name = %s"""
+
+
+class Series(NamedTuple):
+    """Timers to create: `count` from a time on, named by their number."""
+
+    name: str
+    client: str
+    count: int
+    first_s: float
+    step_s: float
 
 
 class Burst(NamedTuple):
@@ -60,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timers", type=int, default=1_000_000, help="not due during the run")
     parser.add_argument("--due", type=int, default=10_000, help="timers of a burst, in one second")
     parser.add_argument("--bursts", type=int, default=9)
+    parser.add_argument("--delayed", action="store_true", help="delayed events, not timers")
 
 
 async def run(options: argparse.Namespace, data: Path) -> int:
@@ -74,7 +92,7 @@ async def run(options: argparse.Namespace, data: Path) -> int:
         first_s = await _insert_bursts(hub, options)
         for number, harm in enumerate(harms):
             await _harm(hub, harm, first_s + number * PERIOD_S + dice.random(), dice)
-        problems = await _wait_fired(hub)
+        problems = await _wait_fired(hub, first_s + options.bursts * PERIOD_S)
         found = await _judge(hub, options, harms, first_s)
     finally:
         hub.stop()
@@ -102,26 +120,90 @@ async def _prepare(hub: HubUnderTest, options: argparse.Namespace) -> float:
     began_s = time.monotonic()
     year_s = 365 * 24 * 3_600.0
     step_s = year_s / max(options.timers, 1)
-    await asyncio.to_thread(
-        _insert, hub, "later-", options.timers, time.time() + 24 * 3_600, step_s
-    )
+    later = Series("later-", "clock", options.timers, time.time() + 24 * 3_600, step_s)
+    killing = asyncio.create_task(_kill_web(hub)) if options.delayed else None
+    await _create(hub, options, [later])
+    if killing is not None:
+        await killing
     return time.monotonic() - began_s
 
 
 async def _insert_bursts(hub: HubUnderTest, options: argparse.Namespace) -> float:
     """Create the timers of all bursts; return the time of the first one."""
-    first_s = time.time() + BEFORE_S + options.bursts * options.due / 10_000
-    for number in range(options.bursts):
-        begin_s = first_s + number * PERIOD_S
-        name = f"burst-{number}-"
-        await asyncio.to_thread(_insert, hub, name, options.due, begin_s, 1 / options.due)
+    first_s = float(int(time.time() + BEFORE_S + options.bursts * options.due / 5_000))
+    series = [
+        Series(f"burst-{n}-", "bell", options.due, first_s + n * PERIOD_S, 1 / options.due)
+        for n in range(options.bursts)
+    ]
+    hub.create_key("bell")
+    await _create(hub, options, series)
     return first_s
 
 
-def _insert(hub: HubUnderTest, name: str, count: int, first_s: float, step_s: float) -> None:
-    values = {"name": name, "client": "clock", "stream": "ticks", "count": count}
+async def _create(hub: HubUnderTest, options: argparse.Namespace, series: Sequence[Series]) -> None:
+    if not options.delayed:
+        await asyncio.to_thread(_insert, hub, series)
+        return
+    key = hub.create_key(series[0].client)
+    waiting = [body for one in series for body in _bodies(one)][::-1]
+    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {key}"}) as session:
+
+        async def emit() -> None:
+            while waiting:
+                body = waiting.pop()
+                if not await _emitted(session, f"{hub.url}/v1/streams/ticks/events", body):
+                    waiting.append(body)
+                    await asyncio.sleep(RETRY_S)
+
+        await asyncio.gather(*(emit() for _ in range(EMITS_AT_ONCE)))
     with hub.connect_plainly() as connection:
-        connection.execute(INSERT, {**values, "first": first_s, "step": step_s})
+        connection.execute("ANALYZE timers")
+
+
+def _bodies(one: Series) -> list[bytes]:
+    found = []
+    for first in range(0, one.count, BODY_EVENTS):
+        numbers = range(first, min(first + BODY_EVENTS, one.count))
+        found.append(orjson.dumps([_event(one, number) for number in numbers]))
+    return found
+
+
+def _event(one: Series, number: int) -> dict[str, object]:
+    at = datetime.fromtimestamp(one.first_s + number * one.step_s, UTC).isoformat()
+    name = f"{one.name}{number}"
+    attributes = {"handle": name}
+    return {"domain": "d", "type": "t", "id": name, "attributes": attributes, "deliver_at": at}
+
+
+async def _emitted(session: aiohttp.ClientSession, url: str, body: bytes) -> bool:
+    """Emit a request; return False if it has to be repeated."""
+    headers = {"Content-Type": "application/json"}
+    try:
+        async with session.post(url, data=body, headers=headers) as answer:
+            if answer.status >= 500:
+                return False
+            answer.raise_for_status()
+            found = await answer.json()
+    except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError):
+        return False
+    if found["ranges"]:
+        raise RuntimeError("an event was stored at once: the machine is too slow for this series")
+    return True
+
+
+async def _kill_web(hub: HubUnderTest) -> None:
+    """Kill the web process while delayed events are emitted."""
+    for _ in range(WEB_KILLS):
+        await asyncio.sleep(BEFORE_S)
+        [pid] = hub.pids(["web-1"])
+        send_signal([pid], signal.SIGKILL)
+
+
+def _insert(hub: HubUnderTest, series: Sequence[Series]) -> None:
+    with hub.connect_plainly() as connection:
+        for name, client, count, first_s, step_s in series:
+            values = {"name": name, "client": client, "stream": "ticks", "count": count}
+            connection.execute(INSERT, {**values, "first": first_s, "step": step_s})
         connection.execute(COUNT)
         connection.execute("ANALYZE timers")
         connection.execute("SELECT pg_notify('eventhub_timers', '')")
@@ -134,9 +216,9 @@ async def _harm(hub: HubUnderTest, harm: str, at_s: float, dice: random.Random) 
     send_signal(hub.pids(chosen), signal.SIGKILL)
 
 
-async def _wait_fired(hub: HubUnderTest) -> list[str]:
+async def _wait_fired(hub: HubUnderTest, until_s: float) -> list[str]:
     async def none_left() -> bool:
-        [[left]] = await hub.rows(LEFT)
+        [[left]] = await hub.rows(LEFT, until_s)
         return bool(left == 0)
 
     try:
@@ -159,14 +241,16 @@ async def _judge(
         due_s = first_s + int(burst) * PERIOD_S + int(number) / options.due
         late_s[int(burst)].append(appended_s - due_s)
     [[counted]] = await hub.rows("SELECT COALESCE(sum(timers), 0)::bigint FROM timer_counts")
+    [[rows_left]] = await hub.rows("SELECT count(*) FROM timers")
     found = []
     for number, harm in enumerate(harms):
         handles = [f"burst-{number}-{n}" for n in range(options.due)]
         lost = sum(fires[one] == 0 for one in handles)
         repeated = sum(fires[one] > 1 for one in handles)
         problems = [f"burst {number}: {lost} lost, {repeated} repeated"] if lost or repeated else []
-        if counted != options.timers and number == 0:
-            problems.append(f"{counted} timers are counted, not {options.timers}")
+        if {counted, rows_left} != {options.timers} and number == 0:
+            found_text = f"{rows_left} timers are left, {counted} counted"
+            problems.append(f"{found_text}, not {options.timers}")
         late = sorted(late_s[number]) or [0.0]
         at = [late[int((len(late) - 1) * share)] for share in (0.5, 0.99, 1.0)]
         found.append(Burst(number, harm, options.due, lost, repeated, *at, problems))

@@ -123,7 +123,8 @@ class HubClient:
                 error.position["index"] = sent[error.position["index"]]
             raise
         duplicates = tuple(one._replace(at=sent[one.at]) for one in receipt.duplicates)
-        return receipt._replace(duplicates=duplicates, suppressed=left_out)
+        delayed = tuple(one._replace(at=sent[one.at]) for one in receipt.delayed)
+        return receipt._replace(duplicates=duplicates, suppressed=left_out, delayed=delayed)
 
     async def listen(
         self,

@@ -77,6 +77,16 @@ class Duplicate(NamedTuple):
     sequence: int
 
 
+class DelayedEvent(NamedTuple):
+    """An event that the hub appends when it is due: its index in the request, and the id of the
+    timer by which it can be read, and cancelled before.
+    """
+
+    at: int
+    timer: int
+    due_at: str  # RFC 3339
+
+
 class Receipt(NamedTuple):
     """The answer to an emit: the events are durable."""
 
@@ -84,6 +94,7 @@ class Receipt(NamedTuple):
     ranges: tuple[Range, ...]
     duplicates: tuple[Duplicate, ...]
     suppressed: tuple[int, ...] = ()  # indexes of events that match no interest and were not sent
+    delayed: tuple[DelayedEvent, ...] = ()
 
     @classmethod
     def of(cls, answer: dict[str, Any]) -> "Receipt":
@@ -95,14 +106,20 @@ class Receipt(NamedTuple):
                 Duplicate(item["index"], item["segment"], item["sequence"])
                 for item in answer["duplicates"]
             ),
+            delayed=tuple(
+                DelayedEvent(item["index"], item["timer"], item["due_at"])
+                for item in answer.get("delayed", ())
+            ),
         )
 
     @property
     def cursor(self) -> Cursor:
         """The last of the new events, or else the last of the duplicates. Raises ValueError if
-        nothing was sent.
+        none of the events has a position.
         """
         if not self.ranges and not self.duplicates:
+            if self.delayed:
+                raise ValueError("The events have positions when they are due.")
             raise ValueError("Nothing was sent: nobody wants these events.")
         if self.ranges:
             return Cursor(self.ranges[-1].segment, self.ranges[-1].last)

@@ -85,7 +85,9 @@ export interface Receipt {
   readonly ranges: readonly Range[];
   /** Events that were stored before, by their index in the request. */
   readonly duplicates: readonly { index: number; segment: string; sequence: number }[];
-  /** The last of the new events, or else of the duplicates. */
+  /** Delayed events, by their index, with the timers by which they can be read and cancelled. */
+  readonly delayed?: readonly { index: number; timer: number; due_at: string }[];
+  /** The last of the new events, or else of the duplicates; sequence 0 if all events are delayed. */
   readonly cursor: Cursor;
 }
 

@@ -1,4 +1,4 @@
-import { Box } from "@mantine/core";
+import { Group, Select } from "@mantine/core";
 import type { ComponentProps, ReactNode } from "react";
 import { useSearchParams } from "react-router";
 
@@ -18,21 +18,40 @@ type List<T> = ComponentProps<typeof Listed<T>>;
 interface Props<T> extends Pick<List<T>, "columns" | "minWidth" | "empty"> {
   kind: string; // `timer`: the parameter of the address that names the open one
   about: string;
-  useList: (zone: string, client: string | undefined) => List<T>["list"];
+  choice?: { name: string; label: string; none: string; data: { value: string; label: string }[] }; // a filter besides the client
+  useList: (zone: string, client: string | undefined, chosen: string | undefined) => List<T>["list"];
   nameOf: (item: T) => string;
   form: (zone: string, onMade: (id: number) => void) => ReactNode;
   detail: (zone: string, id: number, onDeleted: () => void) => ReactNode;
 }
 
-/** A list of things that clients own, by client; the client and the open one are in the address. */
-export function OwnedPage<T extends { id: number }>({ kind, about, useList, nameOf, form, detail, empty, ...table }: Props<T>) {
+interface Part {
+  client?: string;
+  id?: number;
+  choose?: string; // empty: no choice
+}
+
+/** A list of things that clients own, by client; the filters and the open one are in the address. */
+export function OwnedPage<T extends { id: number }>({
+  kind,
+  about,
+  choice,
+  useList,
+  nameOf,
+  form,
+  detail,
+  empty,
+  ...table
+}: Props<T>) {
   const zone = useZone();
   const [search, setSearch] = useSearchParams();
   const faults: Faults = {};
   const client = search.get("client") || undefined;
+  const chosen = choice?.data.find(({ value }) => value === search.get(choice.name))?.value;
   const shown = numberAt(search, kind, faults);
-  const list = useList(zone, client);
-  const go = (part: { client?: string; id?: number }) => setSearch(searchOf(kind, part));
+  const list = useList(zone, client, chosen);
+  const go = ({ client, id, choose = chosen }: Part) =>
+    setSearch(searchOf({ client, [choice?.name ?? "filter"]: choose || undefined, [kind]: id?.toString() }));
   const noun = capital(kind);
   return (
     <>
@@ -46,9 +65,20 @@ export function OwnedPage<T extends { id: number }>({ kind, about, useList, name
           }
         </New>
       </PageHeader>
-      <Box mb="md">
+      <Group mb="md" gap="xs">
         <ClientFilter zone={zone} value={client} onChange={(next) => go({ client: next })} />
-      </Box>
+        {choice && (
+          <Select
+            aria-label={choice.label}
+            placeholder={choice.none}
+            data={choice.data}
+            value={chosen ?? null}
+            onChange={(next) => go({ client, choose: next ?? "" })}
+            clearable
+            w={{ base: "100%", xs: 200 }}
+          />
+        )}
+      </Group>
       {isFaulty(faults) ? (
         <FaultAlert faults={faults} search={search} />
       ) : (
@@ -59,7 +89,15 @@ export function OwnedPage<T extends { id: number }>({ kind, about, useList, name
           keyOf={({ id }) => String(id)}
           nameOf={(one) => `${noun} ${nameOf(one)}`}
           onOpen={({ id }) => go({ client, id })}
-          empty={client === undefined ? empty : <Empty title={`This client has no ${kind}`} about="Remove the filter to see those of other clients." />}
+          empty={
+            chosen !== undefined ? (
+              <Empty title={`No such ${kind}`} about="Remove the filters to see the others." />
+            ) : client === undefined ? (
+              empty
+            ) : (
+              <Empty title={`This client has no ${kind}`} about="Remove the filter to see those of other clients." />
+            )
+          }
         />
       )}
       <Side of={shown} title={(id) => `${noun} ${id}`} onClose={() => go({ client })}>
@@ -69,9 +107,8 @@ export function OwnedPage<T extends { id: number }>({ kind, about, useList, name
   );
 }
 
-function searchOf(kind: string, { client, id }: { client?: string; id?: number }): URLSearchParams {
+function searchOf(parts: Record<string, string | undefined>): URLSearchParams {
   const search = new URLSearchParams();
-  if (client !== undefined) search.set("client", client);
-  if (id !== undefined) search.set(kind, String(id));
+  for (const [name, value] of Object.entries(parts)) if (value !== undefined) search.set(name, value);
   return search;
 }

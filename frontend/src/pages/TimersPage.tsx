@@ -1,6 +1,6 @@
 import { NewTimer } from "../features/timers/NewTimer";
 import { TimerDetail } from "../features/timers/TimerDetail";
-import { scheduleText, type Timer, useTimers } from "../features/timers/timers";
+import { KINDS, nameOf, scheduleText, type Timer, useTimers } from "../features/timers/timers";
 import { TimerState } from "../features/timers/TimerState";
 import type { Column } from "../parts/DataTable";
 import { Empty } from "../parts/Empty";
@@ -9,7 +9,7 @@ import { whole } from "../parts/text";
 import { OwnedPage } from "./OwnedPage";
 
 const COLUMNS: Column<Timer>[] = [
-  { title: "Timer", cell: ({ handle }) => handle },
+  { title: "Timer", cell: nameOf },
   { title: "State", cell: ({ suspended }) => <TimerState suspended={suspended} /> },
   { title: "Client", cell: ({ client }) => client },
   { title: "Stream", cell: ({ stream }) => stream },
@@ -23,10 +23,11 @@ export function TimersPage() {
   return (
     <OwnedPage
       kind="timer"
-      about="Events that the hub appends at a time, or repeatedly."
+      about="Events that the hub appends at a time, or repeatedly, and delayed events."
+      choice={KINDS}
       useList={useTimers}
       columns={COLUMNS}
-      nameOf={({ handle }) => handle}
+      nameOf={(timer) => timer.handle ?? `of ${nameOf(timer)}`}
       minWidth={820}
       form={(zone, made) => <NewTimer zone={zone} onMade={made} />}
       detail={(zone, id, deleted) => <TimerDetail key={id} zone={zone} id={id} onDeleted={deleted} />}

@@ -1,20 +1,23 @@
-"""The compiled engine of the match index, kernel.cpp, if it was built. Plain module."""
+"""The compiled engine of the match index, kernel.cpp, if it was built for this version of the
+format. Plain module.
+"""
 
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
 from registrations.filters.values import number_of
 from registrations.match_index.engines.residual import Tests
 from registrations.match_index.format.errors import IndexDamaged
+from registrations.match_index.format.layout import VERSION
 from registrations.match_index.format.names import number_order
 from registrations.match_index.format.shard import Shard
 from registrations.matching.matcher import Counters
 
 try:
-    from registrations.match_index.engines.kernel import Kernel
+    from registrations.match_index.engines.kernel import FORMAT, Kernel
 except ImportError:  # it was not built, or for another Python
     IS_BUILT = False
 else:
-    IS_BUILT = True
+    IS_BUILT = FORMAT == VERSION
 
 _APPLICATION_AT = Event._fields.index("application")
 

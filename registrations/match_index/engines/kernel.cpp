@@ -8,15 +8,16 @@
 #include <unordered_set>
 #include <vector>
 
-#include "present.h"
+#include "intervals.h"
 
 namespace {
 
-class Kernel : public Present {
+class Kernel : public Intervals {
   public:
     Kernel(nb::handle data, nb::dict sections, nb::dict head, nb::object test, nb::object hierarchy,
            nb::object order, nb::object number_of_text, Py_ssize_t application_at)
-        : Present(data, sections, head, hierarchy, order, number_of_text, application_at), test_(test) {
+        : Intervals(data, sections, head, hierarchy, order, number_of_text, application_at),
+          test_(test) {
         verdicts_.assign(nb::cast<size_t>(head["tests"]), 0);
     }
 
@@ -62,6 +63,7 @@ class Kernel : public Present {
         for (u32 key : marked_) add_runs(key, key + 1);
         for (const Span &span : spans_) add_runs(span.first, span.end);
         for (const Runs &runs : runs_) add_ranges(runs);
+        for (const Stab &stab : stabs_) add_stabbed(stab);
         for (const Span &range : ranges_)
             if (rest_at_[range.first] < rest_.size) fetch(rest_.at + rest_at_[range.first]);
         for (const Span &range : ranges_) scan(range.first, range.end);
@@ -86,15 +88,30 @@ class Kernel : public Present {
             }
             return;
         }
+        each_run(runs.first, runs.end, [&](size_t run) { add_range(run); });
+    }
+
+    // Call `add` for the runs of the event's gates among those of one key.
+    template <class Add> void each_run(u32 first, u32 end, Add add) const {
         for (u32 gate : gates_) {
-            const u32 *until = run_gates_.at + runs.end;
-            const u32 *at = std::lower_bound(run_gates_.at + runs.first, until, gate);
-            if (at != until && *at == gate) add_range(at - run_gates_.at);
+            const u32 *until = run_gates_.at + end;
+            const u32 *at = std::lower_bound(run_gates_.at + first, until, gate);
+            if (at != until && *at == gate) add(size_t(at - run_gates_.at));
         }
     }
 
-    void add_range(size_t run) {
-        u32 first = run_conjunctions_[run], end = run_conjunctions_[run + 1];
+    void add_stabbed(const Stab &stab) {
+        u32 first = key_runs_[stab.group], end = key_runs_[stab.group + 1];
+        if (first > end || end > run_gates_.size) damaged();
+        each_run(first, end, [&](size_t run) {
+            each_stabbed(run_conjunctions_[run], run_conjunctions_[run + 1], stab,
+                         [&](u32 conjunction) { add_range(conjunction, conjunction + 1); });
+        });
+    }
+
+    void add_range(size_t run) { add_range(run_conjunctions_[run], run_conjunctions_[run + 1]); }
+
+    void add_range(u32 first, u32 end) {
         if (first > end || end >= rest_at_.size) damaged();
         fetch(rest_at_.at + first);
         if (!ranges_.empty() && ranges_.back().end == first)
@@ -232,6 +249,7 @@ PyType_Slot COLLECTED[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)},
 
 NB_MODULE(kernel, module) {
     nb::set_leak_warnings(false);  // of an index that is open when the program ends
+    module.attr("FORMAT") = FORMAT;
     nb::class_<Kernel>(module, "Kernel", nb::type_slots(COLLECTED))
         .def(nb::init<nb::handle, nb::dict, nb::dict, nb::object, nb::object, nb::object,
                       nb::object, Py_ssize_t>())

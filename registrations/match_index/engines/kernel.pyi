@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from typing import Any
 
+FORMAT: int
+
 class Kernel:
     lookups: int
     touched: int

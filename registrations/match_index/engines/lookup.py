@@ -10,6 +10,12 @@ from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy
 from registrations.filters.values import fields_inside, number_of
+from registrations.match_index.engines.text_lookup import (
+    TextRecord,
+    Wildcards,
+    names_of,
+    text_record,
+)
 from registrations.match_index.format import layout
 from registrations.match_index.format.names import (
     SEED,
@@ -18,7 +24,6 @@ from registrations.match_index.format.names import (
     gate_name,
     number_order,
     path_name,
-    prefix_head,
     raw,
     type_name,
     value_head,
@@ -39,10 +44,10 @@ class PathRecord(NamedTuple):
     there: int  # the key that the path exists; 0: none
     member: int  # the key that it has a comparable value; 0: none
     head: bytes  # the beginning of the names of values
-    prefixes: bytes  # the beginning of the names of prefixes
-    lengths: tuple[int, ...]
+    text: TextRecord | None
     numbers: tuple[int, int, int]
     texts: tuple[int, int, int]
+    intervals: tuple[int, int]  # the groups of intervals of numbers and of texts
     simple: bytes | None  # the beginning of the names of texts, if there are only value keys
 
 
@@ -59,6 +64,7 @@ class Lookup:
         self.numbers, self.ranks = views["numbers"], views["number_ranks"]
         self.rest_at, self.rest = views["rest_at"], views["rest"]
         self.implied_at, self.implied = views["implied_at"], views["implied"]
+        self.wildcards = Wildcards(shard)
 
     def find(self, name: bytes) -> int:
         """Return the number of a name, or 0. The hash selects candidates; names are compared."""
@@ -86,21 +92,32 @@ class Lookup:
     def _record(self, path: str, number: int) -> PathRecord:
         at = (number - self.head.named_end) * layout.PATH_WORDS
         record = self.shard.views["paths"][at : at + layout.PATH_WORDS].tolist()
-        flags, there, member, first, end = record[:5]
-        lengths = tuple(self.shard.views["lengths"][first:end].tolist())
-        heads = value_head(path), prefix_head(path)
+        flags, there, member = record[:3]
+        head, text = value_head(path), text_record(self.shard, path, record)
         only_values = flags == layout.HAS_VALUES and not there and not member
-        simple = heads[0] + b"s" if only_values else None
+        simple = head + b"s" if only_values else None
         spans = tuple(record[5:8]), tuple(record[8:11])
-        return PathRecord(flags, there, member, *heads, lengths, *spans, simple)
+        groups = record[19], record[20]
+        return PathRecord(flags, there, member, head, text, *spans, groups, simple)
+
+
+class Stab(NamedTuple):
+    """A value, or the range of several, for the intervals of a group: in those whose lower bound is
+    before the key `below`, and whose upper bound is `above` or after it.
+    """
+
+    group: int
+    below: int
+    above: int
 
 
 class EventKeys(NamedTuple):
-    """The keys of an event: single ones, and ranges of thresholds."""
+    """The keys of an event: single ones, ranges of thresholds, and values for intervals."""
 
     gates: list[int]
     keys: list[int]
     spans: list[Span]
+    stabs: list[Stab]
 
 
 # --- the hot loops ---
@@ -112,7 +129,7 @@ def mark_event(look: Lookup, event: Event) -> EventKeys | None:
     if not gates:
         return None
     present, path_records = look.present, look.path_records
-    marked = EventKeys(gates, [0], [])
+    marked = EventKeys(gates, [0], [], [])
     for gate in gates:
         present[gate] = 1
     for path, value in event.attributes.items():
@@ -171,12 +188,12 @@ def mark_value(look: Lookup, record: PathRecord, value: Any, marked: EventKeys) 
             tail = value_tail(one)
             if tail is not None:
                 mark_name(look, record.head + tail, marked)
-    if flags & layout.HAS_PREFIXES:
-        mark_prefixes(look, record, members, marked)
+    if record.text is not None:
+        mark_text_keys(look, record.text, members, marked)
     if flags & layout.HAS_NUMBERS:
-        mark_numbers(look, record.numbers, members, marked)
+        mark_numbers(look, record, members, marked)
     if flags & layout.HAS_TEXTS:
-        mark_texts(look, record.texts, members, marked)
+        mark_texts(look, record, members, marked)
 
 
 def members_of(value: Any) -> Sequence[Any]:
@@ -229,25 +246,37 @@ def mark_sets(look: Lookup, key: int, marked: EventKeys) -> None:
         mark(look, one, marked)
 
 
-def mark_prefixes(
-    look: Lookup, record: PathRecord, members: Iterable[Any], marked: EventKeys
+def mark_text_keys(
+    look: Lookup, record: TextRecord, members: Iterable[Any], marked: EventKeys
 ) -> None:
-    for data in [raw(one) for one in members if isinstance(one, str)]:
-        for length in record.lengths:
-            if length > len(data):
-                break
-            mark_name(look, record.prefixes + data[:length], marked)
+    """Mark the beginnings and ends of texts, and the wildcards that they fit."""
+    for one in members:
+        if not isinstance(one, str):
+            continue
+        data = raw(one)
+        for name in names_of(record, one, data):
+            mark_name(look, name, marked)
+        if record.grams is not None:
+            for key in look.wildcards.fitting(record.grams, data):
+                mark(look, key, marked)
 
 
 def mark_numbers(
-    look: Lookup, span: tuple[int, int, int], members: Iterable[Any], marked: EventKeys
+    look: Lookup, record: PathRecord, members: Iterable[Any], marked: EventKeys
 ) -> None:
     """Mark the thresholds below the greatest of the numbers, and those above the least."""
     found = [number_order(one) for one in map(number_of, members) if one is not None]
     if found:
-        low, middle, high = span
-        mark_span(look, low, number_position(look, max(found), low, middle), marked)
-        mark_span(look, number_position(look, min(found), middle, high), high, marked)
+        low, middle, high = record.numbers
+        below = number_position(look, max(found), low, middle)
+        above = number_position(look, min(found), middle, high)
+        mark_bounds(look, record.numbers, Stab(record.intervals[0], below, above), marked)
+
+
+def mark_bounds(look: Lookup, span: tuple[int, int, int], stab: Stab, marked: EventKeys) -> None:
+    mark_span(look, span[0], stab.below, marked)
+    mark_span(look, stab.above, span[2], marked)
+    marked.stabs.append(stab)
 
 
 def number_position(look: Lookup, value: Number, low: int, high: int) -> int:
@@ -261,14 +290,13 @@ def number_position(look: Lookup, value: Number, low: int, high: int) -> int:
     return at + first
 
 
-def mark_texts(
-    look: Lookup, span: tuple[int, int, int], members: Iterable[Any], marked: EventKeys
-) -> None:
+def mark_texts(look: Lookup, record: PathRecord, members: Iterable[Any], marked: EventKeys) -> None:
     found = [raw(one) for one in members if isinstance(one, str)]
     if found:
-        low, middle, high = span
-        mark_span(look, low, text_position(look, max(found), low, middle), marked)
-        mark_span(look, text_position(look, min(found), middle, high), high, marked)
+        low, middle, high = record.texts
+        below = text_position(look, max(found), low, middle)
+        above = text_position(look, min(found), middle, high)
+        mark_bounds(look, record.texts, Stab(record.intervals[1], below, above), marked)
 
 
 def text_position(look: Lookup, value: bytes, low: int, high: int) -> int:

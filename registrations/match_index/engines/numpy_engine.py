@@ -11,6 +11,7 @@ from registrations.match_index.engines.python_engine import (
     NOTHING,
     Verdicts,
     conjunction_ranges,
+    interval_ranges,
     result_of,
     verify,
 )
@@ -43,6 +44,7 @@ class NumpyEngine:
         self._partly_deleted = np.zeros(0, bool)  # by conjunction, once there is a tombstone
         self._present = np.frombuffer(self._look.present, np.uint8)
         self._views = {name: np.asarray(view) for name, view in shard.views.items()}
+        self._first_interval = shard.head.conjunctions - shard.head.intervals
         rest = self._views["rest"]
         self._has_keys_only = not len(rest) or int(rest.max()) < NOT
 
@@ -76,6 +78,7 @@ class NumpyEngine:
         key_runs = self._look.shard.views["key_runs"]
         many = any(key_runs[end] - key_runs[first] > SPAN_FEW for first, end in marked.spans)
         ranges = conjunction_ranges(self._look, marked._replace(spans=[]) if many else marked)
+        ranges += interval_ranges(self._look, marked, self._stabbed)
         if not many and sum(end - first for first, end in ranges) <= VERIFIED_FEW:
             return self._verified(ranges, event)
         first, end = np.array(ranges, np.int64).reshape(-1, 2).T
@@ -99,6 +102,15 @@ class NumpyEngine:
             self.counters.touched += end - first
             verify(self._look, first, end, passes, found)
         return found
+
+    def _stabbed(self, first: int, end: int, below: int, above: int) -> list[Span]:
+        """Return the intervals that a value is in; comparing all of them at once takes less than
+        the tree, unless there are some 100,000.
+        """
+        begin, until = first - self._first_interval, end - self._first_interval
+        until = begin + int(self._views["lows"][begin:until].searchsorted(below))
+        found = np.flatnonzero(self._views["highs"][begin:until] >= above) + first
+        return [(at, at + 1) for at in found.tolist()]
 
     def _under(self, spans: Array) -> tuple[Array, Array]:
         """Return the conjunctions of ranges of thresholds, as merged ranges."""

@@ -1,23 +1,16 @@
-// The keys of the match index that an event has: its gates, its values and nested values, their
-// prefixes and ranges, its types.
+// The keys of the match index that an event has: its gates, its values and nested values, the keys
+// of their texts, their ranges, its types.
 
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <vector>
+#include "text_keys.h"
 
-#include "names.h"
-#include "shard.h"
-
-class Present : public Shard {
+class Present : public TextKeys {
   public:
     Present(nb::handle data, nb::dict sections, nb::dict head, nb::object hierarchy, nb::object order,
             nb::object number_of_text, Py_ssize_t application_at)
-        : Shard(data, sections, head), hierarchy_(hierarchy), order_(order), number_of_text_(number_of_text),
-          application_at_(application_at) {
-        present_.resize(keys_);
-    }
+        : TextKeys(data, sections, head), hierarchy_(hierarchy), order_(order), number_of_text_(number_of_text),
+          application_at_(application_at) {}
 
     u64 lookups = 0;
 
@@ -34,14 +27,6 @@ class Present : public Shard {
         return true;
     }
 
-    void unmark() {
-        for (u32 gate : gates_) present_.clear(gate);
-        for (u32 key : marked_) present_.clear(key);
-        for (const Span &span : spans_) present_.fill(span.first, span.end, false);
-        gates_.clear(), marked_.clear(), spans_.clear();
-        pending_.clear(), arena_.clear();
-    }
-
     // Python's garbage collector finds reference cycles through the callables, and breaks them.
     int visit(visitproc visit, void *arg) const {
         for (const nb::object *one : {&hierarchy_, &order_, &number_of_text_}) Py_VISIT(one->ptr());
@@ -51,37 +36,8 @@ class Present : public Shard {
     void release() { hierarchy_ = order_ = number_of_text_ = nb::none(); }
 
     nb::handle event_;
-    Bits present_;
-    std::vector<u32> gates_, marked_;
-    std::vector<Span> spans_;
 
   private:
-    bool mark(u32 key) {
-        if (key >= keys_) damaged();
-        if (present_.get(key)) return false;
-        present_.set(key);
-        marked_.push_back(key);
-        return true;
-    }
-
-    void mark_name(std::string_view name) { mark_found(find(name)); }
-
-    // Mark a key, and the sets of alternatives that contain its value.
-    void mark_found(u32 key) {
-        if (!key || !mark(key) || key >= implying_end_) return;
-        if (key < gates_end_) damaged();
-        size_t position = key - gates_end_;
-        for (u32 at = implied_at_[position], end = implied_at_[position + 1]; at < end; ++at)
-            mark(implied_[at]);
-    }
-
-    void mark_span(u32 first, u32 end) {
-        if (first >= end) return;
-        if (end > keys_) damaged();
-        present_.fill(first, end, true);
-        spans_.push_back({first, end});
-    }
-
     void mark_gates() {
         mark_gates_of(0, nullptr);
         PyObject *several = PyTuple_GetItem(event_.ptr(), application_at_);
@@ -228,63 +184,9 @@ class Present : public Shard {
         if (record[2]) mark(record[2]);
         if (record[0] & HAS_VALUES)
             for (PyObject *one : members_) queue_value(by.head, one);
-        if (record[0] & HAS_PREFIXES) mark_prefixes(by);
+        if (record[0] & OF_TEXTS) mark_text_keys(by, members_);
         if (record[0] & HAS_NUMBERS) mark_numbers(record);
         if (record[0] & HAS_TEXTS) mark_texts(record);
-    }
-
-    void begin_name(char kind, std::string_view path) {
-        name_ = kind;
-        name_ += std::to_string(path.size());
-        name_ += ':';
-        name_ += path;
-    }
-
-    void queue_value(const std::string &head, PyObject *value) {
-        name_ = head;
-        if (add_tail(name_, value)) queue_name();
-    }
-
-    void queue_name() {
-        u64 digest = digest_of(name_);
-        size_t slot = digest & (slots_ - 1);
-        if (slot < table_.size) fetch(table_.at + slot);
-        pending_.push_back({digest, arena_.size(), arena_.size() + name_.size()});
-        arena_ += name_;
-    }
-
-    // Each loop prefetches what the next one reads.
-    void mark_pending() {
-        for (const PendingName &one : pending_) {
-            u32 number = u32(table_[one.digest & (slots_ - 1)]);
-            if (number < name_at_.size) fetch(name_at_.at + number);
-            if (number < key_runs_.size) fetch(key_runs_.at + number);
-        }
-        for (const PendingName &one : pending_) {
-            u32 number = u32(table_[one.digest & (slots_ - 1)]);
-            if (number < name_at_.size && name_at_[number] < names_.size)
-                fetch(names_.at + name_at_[number]);
-        }
-        std::string_view names(arena_);
-        for (const PendingName &one : pending_)
-            mark_found(find(names.substr(one.begin, one.end - one.begin), one.digest));
-    }
-
-    void mark_prefixes(const PathRecord &by) {
-        const u32 *record = by.record;
-        std::string head = by.head;
-        head[0] = '^';
-        for (PyObject *one : members_) {
-            if (!PyUnicode_Check(one)) continue;
-            Utf8 text(one);
-            for (u32 at = record[3]; at < record[4]; ++at) {
-                size_t length = lengths_[at];
-                if (length > text.view.size()) break;
-                name_ = head;
-                name_ += text.view.substr(0, length);
-                queue_name();
-            }
-        }
     }
 
     bool order_of(PyObject *value, Number &into) {
@@ -326,8 +228,8 @@ class Present : public Shard {
             any = true;
         }
         if (!any) return;
-        mark_span(record[5], number_position(greatest, record[5], record[6]));
-        mark_span(number_position(least, record[6], record[7]), record[7]);
+        mark_bounds(record + 5, record[19], number_position(greatest, record[5], record[6]),
+                    number_position(least, record[6], record[7]));
     }
 
     void mark_texts(const u32 *record) {
@@ -341,8 +243,8 @@ class Present : public Shard {
             any = true;
         }
         if (!any) return;
-        mark_span(record[8], text_position(greatest, record[8], record[9]));
-        mark_span(text_position(least, record[9], record[10]), record[10]);
+        mark_bounds(record + 8, record[20], text_position(greatest, record[8], record[9]),
+                    text_position(least, record[9], record[10]));
     }
 
     void mark_types() {
@@ -362,9 +264,6 @@ class Present : public Shard {
     nb::object hierarchy_, order_, number_of_text_;
     Py_ssize_t application_at_;
     PyObject *attributes_ = nullptr;
-    std::string name_;
-    std::vector<PendingName> pending_;
-    std::string arena_;
     nb::dict records_by_path_;
     std::vector<PathRecord> path_records_;
     std::vector<PyObject *> members_;

@@ -2,10 +2,11 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from eventhub.event.envelope import Event
 from registrations.filters.evaluate import TypeHierarchy, no_supertypes
+from registrations.match_index.engines.interval_lookup import Intervals, Span
 from registrations.match_index.engines.lookup import EventKeys, Lookup, mark_event, unmark
 from registrations.match_index.engines.residual import Tests
 from registrations.match_index.format.columns import NOT, NUMBER, TEST
@@ -18,6 +19,8 @@ from registrations.matching.matcher import Counters
 RUNS_FEW = 16  # of one key; among more, the event's gates are searched
 
 NOTHING = memoryview(b"").cast("q")
+# the intervals of a range of conjunctions that a value is in, as interval_lookup.stabbed
+Stabbed = Callable[[int, int, int, int], Iterable[Span]]
 
 
 class PythonEngine:
@@ -32,6 +35,7 @@ class PythonEngine:
         self._look = Lookup(shard, hierarchy)
         self._tests = Tests(shard, hierarchy, self.counters)
         self._tombstones = Tombstones(shard)
+        self._intervals = Intervals(shard)
 
     def match(self, event: Event, *, positions: bool = False) -> memoryview:
         try:
@@ -55,7 +59,8 @@ class PythonEngine:
     def _found(self, event: Event, marked: EventKeys) -> list[int]:
         found: list[int] = []
         passes = Verdicts(self._tests, event)
-        for first, end in conjunction_ranges(self._look, marked):
+        ranges = conjunction_ranges(self._look, marked)
+        for first, end in ranges + interval_ranges(self._look, marked, self._intervals.stabbed):
             self.counters.touched += end - first
             verify(self._look, first, end, passes, found)
         return found
@@ -95,6 +100,17 @@ def conjunction_ranges(look: Lookup, marked: EventKeys) -> list[tuple[int, int]]
     for low, high in marked.spans:
         runs = [run for run in range(key_runs[low], key_runs[high]) if present[gates[run]]]
         found += [(conjunctions[run], conjunctions[run + 1]) for run in runs]
+    return found
+
+
+def interval_ranges(look: Lookup, marked: EventKeys, stabbed: Stabbed) -> list[Span]:
+    """Return the conjunctions whose intervals the event's values are in, as ranges."""
+    views, found = look.shard.views, list[Span]()
+    key_runs, conjunctions = views["key_runs"], views["run_conjunctions"]
+    for group, below, above in marked.stabs:
+        first, end = key_runs[group], key_runs[group + 1]
+        for run in runs_of_gates(views["run_gates"], marked.gates, first, end):
+            found += stabbed(conjunctions[run], conjunctions[run + 1], below, above)
     return found
 
 

@@ -15,11 +15,14 @@ class Shard {
         gates_end_ = u32(count("gates_end"));
         implying_end_ = u32(count("implying_end"));
         named_end_ = u32(count("named_end"));
+        wildcards_first_ = u32(count("wildcards_first"));
         numbers_first_ = u32(count("numbers_first"));
         texts_first_ = u32(count("texts_first"));
         keys_ = u32(count("keys"));
         forms_ = u32(count("gate_forms"));
         has_types_ = count("flags") & 1;
+        groups_end_ = keys_ + u32(count("interval_groups"));
+        first_interval_ = u32(count("conjunctions") - count("intervals"));
         load(sections, "table", table_);
         load(sections, "name_at", name_at_);
         load(sections, "names", names_);
@@ -29,12 +32,19 @@ class Shard {
         load(sections, "implied", implied_);
         load(sections, "numbers", numbers_);
         load(sections, "number_ranks", number_ranks_);
+        load(sections, "wildcard_at", wildcard_at_);
+        load(sections, "part_at", part_at_);
+        load(sections, "parts", parts_);
+        load(sections, "gram_bits", gram_bits_);
         load(sections, "text_at", text_at_);
         load(sections, "texts", texts_);
         load(sections, "text_ranks", text_ranks_);
         load(sections, "key_runs", key_runs_);
         load(sections, "run_gates", run_gates_);
         load(sections, "run_conjunctions", run_conjunctions_);
+        load(sections, "lows", lows_);
+        load(sections, "highs", highs_);
+        load(sections, "tops", tops_);
         load(sections, "rest_at", rest_at_);
         load(sections, "rest", rest_);
         load(sections, "dense_at", dense_at_);
@@ -96,16 +106,17 @@ class Shard {
 
     Py_buffer buffer_{};
     u64 mask_, slots_;
-    u32 gates_end_, implying_end_, named_end_, numbers_first_, texts_first_, keys_, forms_;
+    u32 gates_end_, implying_end_, named_end_, wildcards_first_, numbers_first_, texts_first_, keys_,
+        forms_, groups_end_, first_interval_;
     bool has_types_;
-    Section<u64> table_;
+    Section<u64> table_, gram_bits_;
     Section<double> numbers_;
     Section<std::int64_t> ids_;
-    Section<char> names_, texts_;
+    Section<char> names_, texts_, parts_;
     Section<unsigned char> text_ranks_;
     Section<std::uint16_t> lengths_, number_ranks_;
-    Section<u32> name_at_, paths_, implied_at_, implied_, text_at_, key_runs_, run_gates_,
-        run_conjunctions_, rest_at_, rest_, dense_at_;
+    Section<u32> name_at_, paths_, implied_at_, implied_, wildcard_at_, part_at_, text_at_, key_runs_,
+        run_gates_, run_conjunctions_, lows_, highs_, tops_, rest_at_, rest_, dense_at_;
 
   private:
     template <class T> void load(nb::dict &sections, const char *name, Section<T> &into) {

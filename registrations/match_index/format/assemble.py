@@ -17,21 +17,14 @@ from registrations.match_index.format.conjunctions import (
     indexed,
     weights_of,
 )
+from registrations.match_index.format.intervals import groups_of, thresholds_of, tree_of
 from registrations.match_index.format.layout import ShardHeader
 from registrations.match_index.format.lazy_numpy import np
-from registrations.match_index.format.names import hash_of, path_name, raw
-from registrations.match_index.format.numbering import Numbering, numbered, paths_of, rank_of, spans
+from registrations.match_index.format.names import hash_of, raw
+from registrations.match_index.format.numbering import Numbering, numbered, rank_of
+from registrations.match_index.format.path_records import path_records
 from registrations.match_index.format.ragged import Array, sorted_rows, starts_of
-from registrations.match_index.format.terms import (
-    Key,
-    OneOf,
-    PathExists,
-    Prefix,
-    Test,
-    TypeKey,
-    Value,
-)
-from registrations.matching.atoms import prefixes_of
+from registrations.match_index.format.terms import Key, PathExists, Test, TypeKey
 
 Sections = dict[str, Array]
 
@@ -47,20 +40,23 @@ def assemble(columns: EntryColumns, hash_mask: int) -> AssembledShard:
     """Assemble a shard. Raises ValueError for more than 2**31 entries, keys or words."""
     used, entries = _final(columns)
     groups = [*grouped(entries)]
-    sides = [span for number, span in _sides(used.numbering)]
+    thresholds = thresholds_of(used.numbering)
     anchors = np.array([used.anchor_of(test) for test in used.tests], np.int64)
-    weights = weights_of(groups, sides, used.numbering.end, anchors)
+    weights = weights_of(groups, thresholds, used.numbering.end, anchors)
     placed = indexed(groups, weights, len(entries.ids))
-    runs = _runs(placed, used.numbering.end)
+    runs = _runs(placed, used.numbering.end + len(thresholds.spans))
+    intervals = placed.access >= used.numbering.end
     dense = _dense(placed, entries.ids, columns.extra)
-    paths = _paths(used)
+    paths = path_records(used.numbering, used.number_of)
     named = _named(used.numbering, paths.names, hash_mask)
     sections = {
         **named,
         **paths.sections,
         **_implied(used),
+        **_wildcards(used.numbering),
         **_thresholds(used.numbering),
         **runs,
+        **tree_of(placed.lows[intervals], placed.highs[intervals])._asdict(),
         "rest_at": placed.rest_at.astype("<u4"),
         "rest": placed.rest.astype("<u4"),
         **dense,
@@ -110,18 +106,6 @@ def _final(columns: EntryColumns) -> tuple[_NumberedTerms, Entries]:
     return used, Entries(columns.ids, of_gate[columns.gates], lengths, final)
 
 
-def _sides(numbering: Numbering) -> list[tuple[str, tuple[int, int]]]:
-    """Return the ranges of the two sides of each path's thresholds."""
-    found = []
-    for keys, first in (
-        (numbering.numbers, numbering.numbers_first),
-        (numbering.texts, numbering.texts_first),
-    ):
-        for path, (low, middle, high) in spans(keys, first).items():
-            found += [(path, (low, middle)), (path, (middle, high))]
-    return found
-
-
 def _runs(placed: IndexedConjunctions, keys: int) -> Sections:
     """Build the runs; a run has all conjunctions of one access key and gate."""
     count = len(placed.access)
@@ -161,52 +145,6 @@ def _dense(placed: IndexedConjunctions, ids: Array, extra: Mapping[str, Array]) 
     }
 
 
-class _Paths(NamedTuple):
-    names: list[bytes]
-    sections: Sections
-
-
-def _paths(used: _NumberedTerms) -> _Paths:
-    """Build a record for each path of a key, and for the objects that contain it."""
-    numbering, keys = used.numbering, used.numbering.keys()
-    asked = paths_of(keys)
-    opened = {prefix for path in asked for prefix in prefixes_of(path)}
-    paths = sorted(opened.union(asked))
-    at = {path: position for position, path in enumerate(paths)}
-    records = np.zeros((len(paths), layout.PATH_WORDS), "<u4")
-    lengths: list[int] = []
-    for path in opened:
-        records[at[path], 0] |= layout.IS_OPENED
-    for key in keys:
-        if isinstance(key, Value | OneOf):
-            records[at[key.path], 0] |= layout.HAS_VALUES
-        elif isinstance(key, PathExists):
-            records[at[key.path], 2 if key.member else 1] = used.number_of[key]
-    for path, found in sorted(_prefix_lengths(numbering).items()):
-        records[at[path], 0] |= layout.HAS_PREFIXES
-        records[at[path], 3:5] = len(lengths), len(lengths) + len(found)
-        lengths += sorted(found)
-    for column, flag, spanned in (
-        (5, layout.HAS_NUMBERS, spans(numbering.numbers, numbering.numbers_first)),
-        (8, layout.HAS_TEXTS, spans(numbering.texts, numbering.texts_first)),
-    ):
-        for path, span in spanned.items():
-            records[at[path], 0] |= flag
-            records[at[path], column : column + 3] = span
-    return _Paths(
-        [path_name(path) for path in paths],
-        {"paths": records.ravel(), "lengths": np.array(lengths, "<u2")},
-    )
-
-
-def _prefix_lengths(numbering: Numbering) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = {}
-    for key in numbering.named:
-        if isinstance(key, Prefix):
-            found.setdefault(key.path, set()).add(len(key.prefix))
-    return found
-
-
 def _named(numbering: Numbering, paths: list[bytes], hash_mask: int) -> Sections:
     """Build the names and their hash table (linear probing from the slot of the hash)."""
     names = [*numbering.names(), *paths]
@@ -229,17 +167,29 @@ def slots_of(names: int) -> int:
 
 
 def _implied(used: _NumberedTerms) -> Sections:
-    """Build the sets of alternatives that contain each value."""
+    """Build what each gram and value leads to: wildcards; sets of alternatives."""
     numbering = used.numbering
-    position = {value.name: at for at, value in enumerate(numbering.implying)}
+    names = [*numbering.grams, *(value.name for value in numbering.implying)]
+    position = {name: at for at, name in enumerate(names)}
     found: list[list[int]] = [[] for _ in position]
     for one in numbering.sets:
         for name in one.names:
             found[position[name]].append(used.number_of[one])
+    for number, gram in enumerate(numbering.wildcards.values(), numbering.wildcards_first):
+        found[position[gram]].append(number)
     flat = [number for numbers in found for number in numbers]
     return {
         "implied_at": starts_of(np.array([*map(len, found)], np.int64)).astype("<u4"),
         "implied": np.array(flat, "<u4"),
+    }
+
+
+def _wildcards(numbering: Numbering) -> Sections:
+    parts = [wildcard.parts for wildcard in numbering.wildcards]
+    lengths = np.fromiter(map(len, parts), np.int64, len(parts))
+    return {
+        "wildcard_at": starts_of(lengths).astype("<u4"),
+        **_blobs("part_at", "parts", [part for each in parts for part in each]),
     }
 
 
@@ -272,11 +222,14 @@ def _head(used: _NumberedTerms, sections: Sections, hash_mask: int, paths: int) 
         gates_end=numbering.gates_end,
         implying_end=numbering.implying_end,
         named_end=numbering.named_end,
+        wildcards_first=numbering.wildcards_first,
         numbers_first=numbering.numbers_first,
         texts_first=numbering.texts_first,
         keys=numbering.end,
         paths=paths,
         conjunctions=len(sections["rest_at"]) - 1,
+        intervals=len(sections["lows"]),
+        interval_groups=len(groups_of(numbering)),
         runs=len(sections["run_gates"]),
         tests=len(used.tests),
         rest=len(sections["rest"]),

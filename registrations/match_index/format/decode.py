@@ -6,7 +6,7 @@ from registrations.match_index.format.columns import TEST, EntryColumns
 from registrations.match_index.format.conjunctions import EVERY
 from registrations.match_index.format.layout import EXTRA, PATH_WORDS, POSITION
 from registrations.match_index.format.lazy_numpy import np
-from registrations.match_index.format.names import text_of
+from registrations.match_index.format.names import GRAM, text_of
 from registrations.match_index.format.ragged import Array, spread, starts_of
 from registrations.match_index.format.shard import Shard
 from registrations.match_index.format.terms import (
@@ -17,11 +17,11 @@ from registrations.match_index.format.terms import (
     Key,
     OneOf,
     PathExists,
-    Prefix,
     Test,
     TypeKey,
     Value,
 )
+from registrations.match_index.format.text_keys import TextKey, WildcardKey
 
 
 def columns_of(shard: Shard, removed: Iterable[int] = ()) -> EntryColumns:
@@ -54,7 +54,7 @@ def columns_of(shard: Shard, removed: Iterable[int] = ()) -> EntryColumns:
 
 
 def keys_of(shard: Shard) -> list[Key | None]:
-    """Return the keys by number; None for gates and the first two numbers."""
+    """Return the keys by number; None for gates, grams and the first two numbers."""
     head = shard.head
     found: list[Key | None] = [None] * head.keys
     for number in range(head.gates_end, head.named_end):
@@ -70,13 +70,27 @@ def keys_of(shard: Shard) -> list[Key | None]:
         for number in range(record[8], record[10]):
             found[number] = _text(shard, path, number, above=number < record[9])
     for number, names in _sets(shard).items():
-        found[number] = OneOf(_path_of(names[0]), tuple(sorted(names)))
+        if names[0].startswith(GRAM):
+            found[number] = WildcardKey(_path_of(names[0]), parts_of(shard, number))
+        else:
+            found[number] = OneOf(_path_of(names[0]), tuple(sorted(names)))
     return found
 
 
+def parts_of(shard: Shard, number: int) -> tuple[bytes, ...]:
+    """Return the parts of a wildcard. Raises IndexError for another number, IndexDamaged."""
+    at = number - shard.head.wildcards_first
+    if at < 0:
+        raise IndexError(number)
+    begin, end = shard.views["wildcard_at"][at], shard.views["wildcard_at"][at + 1]
+    if not begin < end < len(shard.views["part_at"]):
+        raise IndexError(number)
+    return tuple(shard.text("part_at", "parts", part) for part in range(begin, end))
+
+
 def _words(shard: Shard) -> tuple[Array, Array]:
-    """Return the words of each conjunction: its access key and the rest, without the anchor that
-    its test implies.
+    """Return the words of each conjunction: its access key or interval and the rest, without the
+    anchor that its test implies.
     """
     rest_at, rest = _numbers(shard, "rest_at"), _numbers(shard, "rest")
     access, lengths = _access(shard), np.diff(rest_at)
@@ -86,20 +100,24 @@ def _words(shard: Shard) -> tuple[Array, Array]:
     anchored = is_test & (
         anchors[np.where(is_test, rest - TEST, len(anchors) - 1)] == access[of_word]
     )
-    own = access != EVERY
-    own[of_word[anchored]] = False
+    own = (access != EVERY).astype(np.int64)
+    own[of_word[anchored]] = 0
+    is_interval = access >= shard.head.keys
+    own[is_interval] = 2
     whole = lengths + own
     words = np.empty(int(whole.sum()), np.uint32)
     starts = starts_of(whole)[:-1]
-    words[starts[own]] = access[own]
+    words[starts[own == 1]] = access[own == 1]
+    words[starts[is_interval]] = _numbers(shard, "lows")
+    words[starts[is_interval] + 1] = _numbers(shard, "highs")
     words[spread(starts + own, lengths)] = rest
     return whole, words
 
 
 def _access(shard: Shard) -> Array:
-    """Return the access key of each conjunction."""
+    """Return the access key of each conjunction; of an interval, the number of its group."""
     runs = np.diff(_numbers(shard, "key_runs"))
-    of_run = np.repeat(np.arange(shard.head.keys), runs)
+    of_run = np.repeat(np.arange(len(runs)), runs)
     return np.repeat(of_run, np.diff(_numbers(shard, "run_conjunctions")))
 
 
@@ -116,13 +134,16 @@ def _name(shard: Shard, number: int) -> bytes:
     return shard.text("name_at", "names", number)
 
 
-def _named(name: bytes) -> Key:
-    if name.startswith(b"="):
+def _named(name: bytes) -> Key | None:
+    kind = name[:1]
+    if kind == GRAM:
+        return None
+    if kind in (b"T", b"B"):
+        return TypeKey(name)
+    if kind == b"=":
         return Value(name, _path_of(name))
-    if name.startswith(b"^"):
-        head, _, rest = name[1:].partition(b":")
-        return Prefix(text_of(rest[: int(head)]), rest[int(head) :])
-    return TypeKey(name)
+    head, _, rest = name[1:].partition(b":")
+    return TextKey(kind, text_of(rest[: int(head)]), rest[int(head) :])
 
 
 def _path_of(name: bytes) -> str:
@@ -144,7 +165,7 @@ def _text(shard: Shard, path: str, number: int, *, above: bool) -> Key:
 
 
 def _sets(shard: Shard) -> dict[int, list[bytes]]:
-    """Return the names of the values in each set of alternatives."""
+    """Return the names of the values in each set of alternatives; of a wildcard, of its gram."""
     found: dict[int, list[bytes]] = {}
     at, implied = shard.views["implied_at"], shard.views["implied"]
     for position in range(len(at) - 1):

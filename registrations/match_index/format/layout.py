@@ -10,10 +10,10 @@ from registrations.match_index.format.errors import IndexDamaged
 from registrations.match_index.format.names import hash_of
 
 MAGIC = b"EVHMATCH"
-VERSION = 2
+VERSION = 4
 BYTE_ORDER = 0x01020304  # reads as 0x04030201 in the other byte order
 ALIGNMENT = 64  # of sections: a cache line
-_HEADER = Struct("<8sIIQI4x3Q14IQ")  # the form, then the fields of ShardHeader, then the checksum
+_HEADER = Struct("<8sIIQI4x3Q17I4xQ")  # the form, then the fields of ShardHeader, then the checksum
 _SECTION = Struct("<24sQQQ")
 _CHECKSUM_AT = _HEADER.size - 8
 HEADER_BYTES = _HEADER.size
@@ -31,12 +31,19 @@ SECTIONS = {
     "implied": 4,
     "numbers": 8,
     "number_ranks": 2,
+    "wildcard_at": 4,
+    "part_at": 4,
+    "parts": 1,
+    "gram_bits": 8,
     "text_at": 4,
     "texts": 1,
     "text_ranks": 1,
     "key_runs": 4,
     "run_gates": 4,
     "run_conjunctions": 4,
+    "lows": 4,
+    "highs": 4,
+    "tops": 4,
     "rest_at": 4,
     "rest": 4,
     "dense_at": 4,
@@ -46,8 +53,10 @@ SECTIONS = {
     "tests": 1,
     "anchors": 4,
 }
-PATH_WORDS = 12  # of one record of `paths`
+PATH_WORDS = 21  # of one record of `paths`
 HAS_VALUES, IS_OPENED, HAS_PREFIXES, HAS_NUMBERS, HAS_TEXTS = 1, 2, 4, 8, 16  # flags of a path
+HAS_SUFFIXES, HAS_FOLDED, HAS_FOLDED_PREFIXES, HAS_FOLDED_SUFFIXES = 32, 64, 128, 256
+HAS_GRAMS = {1: 512, 2: 1024, 4: 2048, 8: 4096}  # by size in bytes
 SHARED = 1 << 31  # in `dense_at`: some ids of the conjunction are in other conjunctions too
 POSITION = SHARED - 1
 
@@ -59,13 +68,16 @@ class ShardHeader(NamedTuple):
     entries: int  # pairs of an id and a conjunction: the length of `ids`
     ids: int  # distinct ones
     gates_end: int
-    implying_end: int  # values in a set of alternatives
-    named_end: int  # keys that have a name: gates, values, prefixes, types
+    implying_end: int  # grams of wildcards, values in a set of alternatives
+    named_end: int  # keys that have a name: gates, values, texts, types
+    wildcards_first: int
     numbers_first: int
     texts_first: int
     keys: int
     paths: int
     conjunctions: int
+    intervals: int  # the last conjunctions
+    interval_groups: int
     runs: int
     tests: int
     rest: int
@@ -146,9 +158,12 @@ def _fits(head: ShardHeader, name: str, items: int) -> bool:
         "implied_at": head.implying_end - head.gates_end + 1,
         "numbers": head.texts_first - head.numbers_first,
         "number_ranks": head.texts_first - head.numbers_first,
+        "wildcard_at": head.numbers_first - head.wildcards_first + 1,
         "text_at": head.keys - head.texts_first + 1,
         "text_ranks": head.keys - head.texts_first,
-        "key_runs": head.keys + 1,
+        "key_runs": head.keys + head.interval_groups + 1,
+        "lows": head.intervals,
+        "highs": head.intervals,
         "run_gates": head.runs,
         "run_conjunctions": head.runs + 1,
         "rest_at": head.conjunctions + 1,

@@ -13,6 +13,7 @@ import xxhash
 
 SEED = 42  # of XXH64, as of Spark's `xxhash64`
 ALL_BITS = (1 << 64) - 1
+GRAM = b"*"  # the first byte of the name of a gram
 _INTEGER_MAX = 1 << 63
 _REST_MAX = (1 << 15) - 1
 Number = tuple[float, int]  # the largest double that is not greater, and the difference
@@ -39,7 +40,7 @@ def gate_name(domain: str | None, type: str | None, application: str | None) -> 
 
 def value_head(path: str) -> bytes:
     """Return the common beginning of the names of all values at a path."""
-    return b"=" + _part(path)
+    return prefixed(b"=", path)
 
 
 def value_tail(value: Any) -> bytes | None:
@@ -59,8 +60,9 @@ def value_tail(value: Any) -> bytes | None:
     return b"d" + pack(">d", value).hex().encode()
 
 
-def prefix_head(path: str) -> bytes:
-    return b"^" + _part(path)
+def prefixed(kind: bytes, path: str) -> bytes:
+    """Return the common beginning of the names of one kind at a path."""
+    return kind + _part(path)
 
 
 def path_name(path: str) -> bytes:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from registrations.match_index.format.columns import FIRST_KEY
-from registrations.match_index.format.names import prefix_head
+from registrations.match_index.format.names import prefixed
 from registrations.match_index.format.terms import (
     Above,
     AboveText,
@@ -16,31 +16,35 @@ from registrations.match_index.format.terms import (
     Key,
     OneOf,
     PathExists,
-    Prefix,
     TypeKey,
     Value,
 )
+from registrations.match_index.format.text_keys import TextKey, WildcardKey, grams_of
 
 
 class Numbering(NamedTuple):
-    """Keys by number from FIRST_KEY on, gates first."""
+    """Keys by number from FIRST_KEY on, gates first, then the grams by which wildcards are found;
+    these two are no keys of filters.
+    """
 
     gates: list[bytes]
+    grams: list[bytes]
     implying: list[Value]
     values: list[Value]
-    named: list[Prefix | TypeKey]
+    named: list[TextKey | TypeKey]
     there: list[PathExists]
     sets: list[OneOf]
+    wildcards: dict[WildcardKey, bytes]  # and the gram of each
     numbers: list[Above | Below]
     texts: list[AboveText | BelowText]
 
     def number_of(self) -> dict[Key, int]:
-        return {key: at for at, key in enumerate(self.keys(), self.gates_end)}
+        return {key: at for at, key in enumerate(self.keys(), self.grams_end)}
 
     def keys(self) -> list[Key]:
         return [
             *(*self.implying, *self.values, *self.named, *self.there, *self.sets),
-            *(*self.numbers, *self.texts),
+            *(*self.wildcards, *self.numbers, *self.texts),
         ]
 
     @property
@@ -48,16 +52,24 @@ class Numbering(NamedTuple):
         return FIRST_KEY + len(self.gates)
 
     @property
+    def grams_end(self) -> int:
+        return self.gates_end + len(self.grams)
+
+    @property
     def implying_end(self) -> int:
-        return self.gates_end + len(self.implying)
+        return self.grams_end + len(self.implying)
 
     @property
     def named_end(self) -> int:
         return self.implying_end + len(self.values) + len(self.named)
 
     @property
-    def numbers_first(self) -> int:
+    def wildcards_first(self) -> int:
         return self.named_end + len(self.there) + len(self.sets)
+
+    @property
+    def numbers_first(self) -> int:
+        return self.wildcards_first + len(self.wildcards)
 
     @property
     def texts_first(self) -> int:
@@ -69,7 +81,8 @@ class Numbering(NamedTuple):
 
     def names(self) -> list[bytes]:
         """Return the names of all numbers below `named_end`; 0 and 1 have none."""
-        return [b"", b"", *self.gates, *map(name_of, (*self.implying, *self.values, *self.named))]
+        keys = (*self.implying, *self.values, *self.named)
+        return [b"", b"", *self.gates, *self.grams, *map(name_of, keys)]
 
 
 def numbered(gates: Iterable[bytes], keys: set[Key]) -> Numbering:
@@ -78,16 +91,19 @@ def numbered(gates: Iterable[bytes], keys: set[Key]) -> Numbering:
     """
     sets = sorted(key for key in keys if isinstance(key, OneOf))
     implying = {Value(name, one.path) for one in sets for name in one.names}
-    named = [key for key in keys if isinstance(key, Prefix | TypeKey)]
+    named = [key for key in keys if isinstance(key, TextKey | TypeKey)]
+    wildcards = grams_of(sorted(key for key in keys if isinstance(key, WildcardKey)))
     numbers = [key for key in keys if isinstance(key, Above | Below)]
     texts = [key for key in keys if isinstance(key, AboveText | BelowText)]
     return Numbering(
         sorted(gates),
+        sorted({*wildcards.values()}),
         sorted(implying),
         sorted(key for key in keys if isinstance(key, Value) and key not in implying),
         sorted(named, key=name_of),
         sorted(key for key in keys if isinstance(key, PathExists)),
         sets,
+        wildcards,
         sorted(numbers, key=_threshold_order),
         sorted(texts, key=_threshold_order),
     )
@@ -100,8 +116,8 @@ def rank_of(key: Above | Below | AboveText | BelowText) -> int:
     return key.strict if isinstance(key, Above | AboveText) else not key.strict
 
 
-def name_of(key: Value | Prefix | TypeKey) -> bytes:
-    return prefix_head(key.path) + key.prefix if isinstance(key, Prefix) else key.name
+def name_of(key: Value | TextKey | TypeKey) -> bytes:
+    return prefixed(key.kind, key.path) + key.text if isinstance(key, TextKey) else key.name
 
 
 def paths_of(keys: Iterable[Key]) -> list[str]:

@@ -21,7 +21,7 @@ from registrations.match_index.format.layout import (
 from registrations.match_index.format.names import hash_of
 
 _FORMATS: dict[int, Any] = {1: "B", 2: "H", 4: "I", 8: "q"}
-_OTHERS: dict[str, Any] = {"table": "Q", "numbers": "d"}
+_OTHERS: dict[str, Any] = {"table": "Q", "gram_bits": "Q", "numbers": "d"}
 
 
 def write_shard(path: Path, made: AssembledShard, *, durable: bool) -> int:

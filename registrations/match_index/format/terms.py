@@ -39,9 +39,9 @@ from registrations.match_index.format.names import (
     value_head,
     value_tail,
 )
+from registrations.match_index.format.text_keys import TextKey, WildcardKey, text_key
 from registrations.matching.conditions import anchor_of
 
-PREFIX_BYTES_MAX = 64  # a longer one is a test: an event's text is looked up for each length
 _TESTS_CACHED = 4_096
 # Dataclasses, because as tuples, keys of two classes could be equal.
 
@@ -52,14 +52,6 @@ class Value:
 
     name: bytes
     path: str
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Prefix:
-    """A text at a path has this prefix."""
-
-    path: str
-    prefix: bytes
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -117,7 +109,8 @@ class BelowText:
     strict: bool
 
 
-Key = Value | Prefix | TypeKey | PathExists | OneOf | Above | Below | AboveText | BelowText
+Threshold = Above | Below | AboveText | BelowText
+Key = Value | TextKey | WildcardKey | TypeKey | PathExists | OneOf | Threshold
 
 
 class Test(NamedTuple):
@@ -171,8 +164,11 @@ def keys_of_test(node: Node, domain: str | None) -> Keys | None:
         case In(Path(path, "attributes"), values):
             names = [_name(path, value.value) for value in values]
             return None if None in names else (_one_of(path, names), ())
-        case Text("prefix", Path(path, "attributes"), text) if len(raw(text)) <= PREFIX_BYTES_MAX:
-            return (Prefix(path, raw(text)),), ()
+        case Text("wildcard", Path(path, "attributes"), parts=(text,)):
+            return _compared("=", node.path, Const(text))
+        case Text(path=Path(_, "attributes")):
+            key = text_key(node)
+            return None if key is None else ((key,), ())
         case Exists(Path(path, "attributes")):
             return (PathExists(path, False),), ()
     return None

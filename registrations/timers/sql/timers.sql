@@ -3,13 +3,13 @@
 -- name: due
 -- Timers that are due, the earliest first. `is_gone`: the stream or the client was deleted. `is_refused`: the stream is to be
 -- deleted, or the zone may not store more.
-SELECT t.id, t.client_id, c.name AS client, t.registration_id, t.stream_id, t.handle, t.payload, t.at, t.every_s, t.start, t."end",
+SELECT t.id, t.client_id, c.name AS client, t.registration_id, t.stream_id, t.handle, t.payload, t.token, t.at, t.every_s, t.start, t."end",
        t.cron, t.timezone, t.next_at, t.due_at, t.fired,
        s.id IS NULL OR c.id IS NULL AS is_gone,
        s.deletes_at IS NOT NULL
        OR EXISTS (SELECT FROM quotas q WHERE q.zone_id = t.zone_id AND q.client_id IS NULL AND q.kind = 'stored_bytes'
                                          AND q.reached_at IS NOT NULL) AS is_refused
-  FROM (SELECT * FROM timers WHERE due_at <= %(now)s ORDER BY due_at LIMIT %(rows_max)s) AS t
+  FROM (SELECT * FROM timers WHERE due_at <= %(now)s ORDER BY due_at, id LIMIT %(rows_max)s) AS t
   LEFT JOIN streams s ON s.id = t.stream_id AND s.deleted_at IS NULL
   LEFT JOIN clients c ON c.id = t.client_id AND c.deleted_at IS NULL
  ORDER BY t.due_at, t.id
@@ -45,6 +45,45 @@ WITH ended AS (
     SELECT n.client_id, e.timers FROM ended e JOIN timer_counts n ON n.client_id = e.client_id ORDER BY n.client_id FOR UPDATE OF n
 )
 UPDATE timer_counts n SET timers = n.timers - h.timers FROM held h WHERE n.client_id = h.client_id
+
+-- name: lock_quotas
+-- Locks the quotas of timers that apply to a client, so that the clients of a zone cannot exceed that of the zone together.
+SELECT client_id IS NULL AS of_zone, value
+  FROM quotas
+ WHERE kind = 'timers' AND (client_id = %(client)s OR (client_id IS NULL AND zone_id = %(zone)s))
+ ORDER BY id
+   FOR UPDATE
+
+-- name: delay
+-- Stores delayed events. Their ids ascend in the order given. One whose token waits already is not stored again: its timer is
+-- returned. Tokens are unique in the arguments; their order lets two transactions with the same tokens wait, not deadlock.
+WITH given AS MATERIALIZED (
+    SELECT nextval('timers_id_seq') AS id, v.*
+      FROM (SELECT * FROM unnest(%(streams)s::bigint[], %(payloads)s::bytea[], %(dues)s::bigint[], %(tokens)s::bytea[])
+                     WITH ORDINALITY AS v (stream_id, payload, due_us, token, n) ORDER BY n) AS v
+)
+INSERT INTO timers (id, zone_id, client_id, stream_id, payload, token, at, next_at, due_at, created_at)
+SELECT g.id, %(zone)s, %(client)s, g.stream_id, g.payload, g.token, due.at, due.at, due.at, %(now)s
+  FROM given g, LATERAL (SELECT timestamptz '1970-01-01 UTC' + g.due_us * interval '1 microsecond' AS at) AS due
+ ORDER BY g.token NULLS FIRST, g.id
+    ON CONFLICT (stream_id, token) WHERE token IS NOT NULL DO UPDATE SET token = excluded.token
+RETURNING id, token, (extract(epoch FROM next_at) * 1000000)::bigint AS due_us, xmax = 0 AS is_new
+
+-- name: stored_before
+-- The positions of delayed events that the log has stored.
+SELECT digest, segment::text, sequence FROM idempotency_digests WHERE stream_id = %s AND digest = ANY (%s::bytea[])
+
+-- name: delete
+DELETE FROM timers WHERE id = ANY (%s::bigint[])
+
+-- name: add
+-- Adds new timers to the number of their client; returns it.
+INSERT INTO timer_counts (client_id, zone_id, timers) VALUES (%(client)s, %(zone)s, %(more)s)
+    ON CONFLICT (client_id) DO UPDATE SET timers = timer_counts.timers + excluded.timers
+RETURNING timers
+
+-- name: used_in_zone
+SELECT COALESCE(sum(timers), 0)::bigint FROM timer_counts WHERE zone_id = %s
 
 -- name: next
 -- When the next timer is due.

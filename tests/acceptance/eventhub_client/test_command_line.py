@@ -75,6 +75,9 @@ def test_events_come_from_an_argument_a_file_and_standard_input(
     shell.ok("emit", "orders", "--file", str(file))
     many = shell.ok("emit", "orders", stdin="\n\n".join(lines[3:]))
     assert [line["ranges"][0]["last"] for line in many.lines] == [503, 1003, 1203]
+    later = ("--domain", "shop", "--type", "reminder", "--delay-ms", "3600000")
+    [delayed] = shell.ok_here("emit", "orders", *later).json["delayed"]
+    shell.ok_here("timers", "delete", str(delayed["timer"]))
     assert ns(shell.ok_here("replay", "orders").lines) == list(range(1, 1204))
 
 

@@ -16,6 +16,7 @@ CALLS = [
     Call("admin", "POST /v1/timers", _NEW, keep={"<timer>": "id"}),
     *sends("admin", "POST /v1/timers", _NEW, _LATER, {**_LATER, "event": {}}),
     *gets("admin", _TIMER, "/v1/timers", "/v1/timers?handle=later", "/v1/timers?suspended=x"),
+    *gets("admin", "/v1/timers?delayed=true", "/v1/timers?delayed=false", "/v1/timers?delayed=x"),
     *sends("admin", f"PATCH {_TIMER}", {"suspended": 1}, {"suspended": True}, {"suspended": False}),
     *(Call("admin", f"DELETE {_TIMER}") for _ in range(2)),
     Call("admin", "POST /v1/timers", {**_NEW, "registration": "<registration>"}),

@@ -177,8 +177,8 @@ _EVENT_FIELDS = {
     **dict.fromkeys(("attributes", "environment", "channels", "application", "depends"), "a"),
     **{name: [""] for name in ("destinations", "audience")},
     **dict.fromkeys(("id", "priority", "bundle_number", "time_constraint_ms"), 1.5),
-    "expires_in_ms": 1.5,
-    **dict.fromkeys(("expires_at", "time", "security_level", "content_type"), "none"),
+    **dict.fromkeys(("expires_in_ms", "delay_ms"), 1.5),
+    **dict.fromkeys(("expires_at", "deliver_at", "time", "security_level", "content_type"), "none"),
     **{name: [] for name in ("mask", "body_base64", "tombstone", "order")},
 }
 

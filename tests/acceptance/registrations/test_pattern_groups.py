@@ -33,10 +33,17 @@ def create(zone: LiveZone, body: Any, *, key: str = "") -> Answer:
 
 
 def announced(zone: LiveZone, start: str) -> list[dict[str, Any]]:
-    path = f"/v1/streams/system/events?from={start}&limit=1000"
-    page = zone.hub.call("GET", path, key=zone.admin).json
-    found = [one["event"] for one in page["events"]]
-    return [one for one in found if one["type"].startswith("pattern")]
+    """Return the events about patterns in `system` from a position on. A page ends early where
+    events of other zones are many.
+    """
+    found: list[dict[str, Any]] = []
+    while True:
+        path = f"/v1/streams/system/events?from={start}&limit=1000"
+        page = zone.hub.call("GET", path, key=zone.admin).json
+        found += [one["event"] for one in page["events"]]
+        start = f"{page['cursor']['segment']}:{page['cursor']['sequence']}"
+        if page["cursor"]["sequence"] >= page["head"]:
+            return [one for one in found if one["type"].startswith("pattern")]
 
 
 def now(zone: LiveZone) -> str:

@@ -61,6 +61,8 @@ class Batch(NamedTuple):
     help="name=value; 17 is a number, '\"17\"' a text. May be repeated.",
 )
 @click.option("--key", "event_key", help="The event's key, for keyed state.")
+@click.option("--deliver-at", help="A time with its offset, at which it is stored.")
+@click.option("--delay-ms", type=int, help="The milliseconds from now until it is stored.")
 @click.option(
     "--outbox",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -91,6 +93,7 @@ def emit(settings: Settings, /, stream: str, event: str | None, **options: Any) 
     eventhub emit orders --domain shop --type order.placed --attribute total=99
     eventhub emit orders < events.ndjson
     eventhub emit orders --format cloudevents --file ce.ndjson
+    eventhub emit orders --domain shop --type order.reminder --delay-ms 3600000
     eventhub emit orders --outbox till.outbox --domain shop --type order.placed
     eventhub emit debug --suppress < events.ndjson
     """
@@ -115,8 +118,8 @@ def _lines(event: str | None, options: dict[str, Any]) -> Iterator[bytes]:
             raise click.UsageError("Give one of: an event, a file, --domain and --type.")
         made: dict[str, Any] = {"domain": options["domain"], "type": options["kind"]}
         made["attributes"] = dict(options["attributes"])
-        if options["event_key"]:
-            made["key"] = options["event_key"]
+        more = {"key": "event_key", "deliver_at": "deliver_at", "delay_ms": "delay_ms"}
+        made |= {to: options[name] for to, name in more.items() if options[name] is not None}
         return iter([orjson.dumps(made)])
     if event:
         return iter([event.encode()])
@@ -177,7 +180,10 @@ async def _post(hub: HubClient, stream: str, body: bytes, content_type: str) -> 
 def show_line(receipt: Receipt, **more: int) -> None:
     """Print the positions of the events."""
     ranges = [one._asdict() for one in receipt.ranges]
-    found = {"stream": receipt.stream, "ranges": ranges, "duplicates": len(receipt.duplicates)}
+    found: dict[str, Any] = {"stream": receipt.stream, "ranges": ranges}
+    found["duplicates"] = len(receipt.duplicates)
+    if receipt.delayed:
+        found["delayed"] = [{"timer": one.timer, "due_at": one.due_at} for one in receipt.delayed]
     found.update(more)
     click.echo(orjson.dumps(found).decode())
 

@@ -57,8 +57,8 @@ export function TimerDetail({ zone, id, onDeleted }: Props) {
           {data.suspended ? "Resume" : "Suspend"}
         </Button>
         <Removal
-          title={`Delete the timer ${data.handle}?`}
-          about="It does not fire again. Its handle may be used for another timer."
+          title={data.handle === null ? "Cancel this delayed event?" : `Delete the timer ${data.handle}?`}
+          about={data.handle === null ? "It is not stored." : "It does not fire again. Its handle may be used for another timer."}
           removal={remove}
           onConfirm={() => remove.mutate(undefined, { onSuccess: onDeleted })}
         />
@@ -73,7 +73,7 @@ function About({ timer: one }: { timer: Timer }) {
     <Facts
       facts={[
         ["State", <TimerState key="state" suspended={one.suspended} />],
-        ["Handle", one.handle],
+        ["Handle", one.handle ?? "– (a delayed event)"],
         ["Client", one.client],
         ["Stream", one.stream],
         ["Registration", one.registration ?? "–"],

@@ -11,10 +11,21 @@ export type NewTimer = components["schemas"]["NewTimer"];
 const KIND = "timers";
 const REFRESH_MS = 5_000;
 
-export function useTimers(zone: string, client: string | undefined) {
+export const KINDS = {
+  name: "delayed",
+  label: "Kind of timer",
+  none: "Every timer",
+  data: [
+    { value: "true", label: "Delayed events" },
+    { value: "false", label: "Other timers" },
+  ],
+};
+
+export function useTimers(zone: string, client: string | undefined, chosen: string | undefined) {
+  const delayed = chosen === undefined ? undefined : chosen === "true";
   return useInfiniteQuery({
-    queryKey: [KIND, zone, "pages", client],
-    queryFn: ({ pageParam }) => done(api.GET("/v1/timers", { params: { query: { zone, client, after: pageParam, limit: 100 } } })),
+    queryKey: [KIND, zone, "pages", client, delayed],
+    queryFn: ({ pageParam }) => done(api.GET("/v1/timers", { params: { query: { zone, client, delayed, after: pageParam, limit: 100 } } })),
     refetchInterval: REFRESH_MS,
     ...PAGING,
   });
@@ -38,6 +49,11 @@ export function useSuspendTimer(zone: string, id: number) {
 
 export function useDeleteTimer(zone: string, id: number) {
   return useWrite(zone, () => done(api.DELETE("/v1/timers/{timer}", { params: at(zone, id) })));
+}
+
+/** The name of a timer: a delayed event has no handle. */
+export function nameOf({ handle, event }: Timer): string {
+  return handle ?? `${typeof event?.type === "string" ? event.type : "event"}, delayed`;
 }
 
 /** When a timer fires, in words. */

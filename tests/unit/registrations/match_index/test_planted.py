@@ -19,10 +19,12 @@ import pytest
 from eventhub.event.envelope import Event
 from registrations.match_index.engines import (
     compiled_engine,
+    interval_lookup,
     lookup,
     numpy_engine,
     python_engine,
     residual,
+    text_lookup,
 )
 from registrations.match_index.format import assemble, numbering, terms, tombstones
 from registrations.match_index.format.builder import EpochPlan
@@ -31,6 +33,8 @@ from registrations.match_index.format.errors import IndexDamaged
 from registrations.matching.index import IndexMatcher
 from registrations.matching.scan import ScanMatcher
 from registrations.matching.spec import Spec
+from tests.unit.registrations.match_index import ranges
+from tests.unit.registrations.match_index.texts import texts_and_events
 from tests.unit.registrations.match_index.worlds import OFTEN, built, found, indexed, names
 from tests.unit.registrations.matching import filters
 from tests.unit.registrations.matching.conditions import hierarchy
@@ -110,7 +114,9 @@ PYTHON: list[tuple[Any, str, Any]] = [
     (lookup, "fields_inside", first_object),
     (lookup, "mark_sets", nothing),
     (lookup, "mark_types", nothing),
-    (lookup, "mark_prefixes", nothing),
+    (lookup, "mark_text_keys", nothing),
+    (text_lookup, "names_of_ends", lambda beginnings, ends, data: ()),
+    (text_lookup, "fits", lambda parts, text: True),
     (lookup, "gates_of_event", without_applications),
     (lookup, "number_position", ranks_ignored),
     (lookup, "value_tail", as_text),
@@ -122,6 +128,7 @@ OWN: dict[str, list[tuple[Any, str, Any]]] = {
         (python_engine, "Verdicts", AlwaysPasses),
         (python_engine, "Verdicts", Remembers),
         (python_engine, "verify", first_word_only),
+        (interval_lookup, "bisect_left", lambda lows, below, first, end: end),
         (tombstones.Tombstones, "mark_removed", nothing),
     ],
     "numpy": [
@@ -132,22 +139,36 @@ OWN: dict[str, list[tuple[Any, str, Any]]] = {
         (numpy_engine.NumpyEngine, "mark_removed", nothing),
     ],
 }
-CASES = [(engine, *case) for engine in OWN for case in (*PYTHON, *OWN[engine])]
+CASES = [(engine, case) for engine in OWN for case in (*PYTHON, *OWN[engine])]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("engine", "module", "name", "wrong"), CASES, ids=[f"{case[0]}-{case[2]}" for case in CASES]
+    ("engine", "case"), CASES, ids=[f"{engine}-{case[1]}" for engine, case in CASES]
 )
 def test_a_mistake_of_an_engine_in_python_is_caught(
-    monkeypatch: pytest.MonkeyPatch, engine: str, module: Any, name: str, wrong: Any
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, engine: str, case: tuple[Any, str, Any]
 ) -> None:
     Remembers.kept.clear()
     if engine == "numpy":
         for few in ("SPAN_FEW", "VERIFIED_FEW", "COPIED_FEW"):
             monkeypatch.setattr(numpy_engine, few, -1)
-    monkeypatch.setattr(module, name, wrong)
-    assert caught(indexed(engine), ScanMatcher, LENGTH) or caught_with_filters(engine)
+    monkeypatch.setattr(*case)
+    is_caught = caught(indexed(engine), ScanMatcher, LENGTH) or caught_with_filters(engine)
+    is_caught = is_caught or caught_with_texts(engine, tmp_path)
+    assert is_caught or caught_with_ranges(engine, tmp_path)
+
+
+def caught_with_texts(engine: str, root: Path) -> bool:
+    world = texts_and_events(2, 6)
+    base = built(root / "texts", world.specs)
+    return found(base, engine, world.events, hierarchy) != world.expected
+
+
+def caught_with_ranges(engine: str, root: Path) -> bool:
+    specs, events = ranges.specs_of(2, 90), ranges.events_of(2, 60)
+    expected = [ranges.expected_of(specs, event) for event in events]
+    return found(built(root / "ranges", specs), engine, events, hierarchy) != expected
 
 
 def caught_with_filters(engine: str) -> bool:
@@ -217,6 +238,12 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "tombstones are ignored": ("!gone.count(at)", "true"),
     "1.0 is not 1": ("value == std::floor(value)", "false"),
     "true is false": ("value == Py_True", "false"),
+    "the end of a wildcard is not compared": (
+        "text.compare(text.size() - tail.size(), tail.size(), tail)",
+        "false",
+    ),
+    "an upper bound is not compared": ("highs[at] >= stab.above", "true"),
+    "only ASCII has lower case": ("PyUnicode_IS_ASCII(text)", "true"),
     "sets of alternatives are unknown": ("key >= implying_end_", "true"),
 }
 numbers = {title: number for number, title in enumerate(MISTAKES, 1)}
@@ -291,7 +318,9 @@ def plant(planted: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Callable[[int
 def wrong_anywhere(root: Path) -> bool:
     if caught(indexed("compiled"), ScanMatcher, LENGTH):
         return True
-    if caught_with_filters("compiled"):
+    if caught_with_filters("compiled") or caught_with_texts("compiled", root):
+        return True
+    if caught_with_ranges("compiled", root):
         return True
     base = built(root, SPECS, EpochPlan(hash_mask=0))
     expected = [[id] if id < 20 else [] for id in range(40)]

@@ -39,8 +39,9 @@ from tests.unit.registrations.matching.vocabulary import (
 
 ORDERS: tuple[Comparison, ...] = ("<", "<=", ">", ">=")
 COMPARISONS: tuple[Comparison, ...] = (*ORDERS, "!=", "=")
-TEXTS: tuple[TextTest, ...] = ("prefix", "suffix", "substring", "wildcard")
-PATTERNS = ("", "x", "1", "*", "x*", "*é", "a*b", "\\*")
+FOLDED: tuple[TextTest, ...] = ("equals-ignore-case", "prefix-ignore-case", "suffix-ignore-case")
+TEXTS: tuple[TextTest, ...] = ("prefix", "suffix", "substring", "wildcard", "wildcard", *FOLDED)
+PATTERNS = ("", "x", "1", "*", "x*", "*é", "a*b", "b*a", "a*b*a", "\\*", "*tr*e", "É", "ΑΣ")
 THRESHOLDS: tuple[Any, ...] = (0, 1, 2, 0.5, -1, 2**53, 2**53 + 1, 10**18, "1", "x", "")
 ENVELOPE = ("source", "key", "domain", "type", "application", "priority", "time", "id")
 WORDS = ("", "s", "a", "c", "a:b", 0, 1, 7)  # of the envelope and the environment
@@ -115,8 +116,8 @@ def witnesses(test: Node) -> Iterator[tuple[str, Any]]:
             yield other, [2, 1]
         case Compare(_, Arithmetic(_, Path(name), _), _):
             yield name, 3
-        case Text(_, Path(name, "attributes"), text):
-            yield name, text.replace("*", "q")
+        case Text(op, Path(name, "attributes"), text):
+            yield name, text.swapcase() if op in FOLDED else text.replace("*", "q")
         case Exists(Path(name, "attributes")):
             yield name, None
         case In(Path(name, "attributes"), values) if values:
