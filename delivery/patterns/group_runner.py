@@ -120,7 +120,8 @@ class GroupRunner:
         stored, found = await self._restored(stored)
         group = stored.group
         async with GroupReader.open(context.log, group.cursors, self._wake_up) as reader:
-            running = RunningGroup(context, self.lease, stored, found, reader, began_s)
+            running = RunningGroup(context, self.lease, stored, found, reader)
+            running.count_restoring(began_s)
             self.group = running
             log.info("pattern_group_running", group=group.id, patterns=len(found.running))
             while not self._stopping:

@@ -66,9 +66,7 @@ class RunningGroup:
         stored: StoredGroup,
         found: GroupEngine,
         reader: GroupReader,
-        restored_from_s: float,
     ) -> None:
-        """Run from these on. `restored_from_s`: when restoring began; snapshots bound its time."""
         self.reader = reader
         self._context = context
         self._lease = lease
@@ -83,7 +81,7 @@ class RunningGroup:
         now_s = context.clock.monotonic_s()
         self._unwritten = Unwritten(self._order, now_s)
         self._unwritten.needs_snapshot = stored.snapshot is None
-        self._snapshot_at_s = restored_from_s + limits.PATTERN_SNAPSHOT_INTERVAL_S
+        self._snapshot_at_s = now_s + limits.PATTERN_SNAPSHOT_INTERVAL_S
         self._since_snapshot = sum(row.last - row.first + 1 for row in stored.journal)  # events
         self._evaluated = 0  # filters, as reported last
         self._last: tuple[EventPosition, Event] | None = None  # that it was fed
@@ -97,6 +95,12 @@ class RunningGroup:
     def filters(self) -> int:
         """The number of distinct filters of its patterns."""
         return len(self._found.engine.leaves)
+
+    def count_restoring(self, began_s: float) -> None:
+        """Let the time since restoring began count towards the next snapshot. Else forwarders that
+        are killed every few seconds would never write one, and feed ever more events again.
+        """
+        self._snapshot_at_s = began_s + limits.PATTERN_SNAPSHOT_INTERVAL_S
 
     async def read(self) -> bool:
         """Read events, and confirm that all changes before them are known."""

@@ -149,6 +149,8 @@ def test_a_repeat_finds_the_event_that_waits_or_was_stored(hub: LiveHub, orders:
     for repeat in (soon, {**soon, "delay_ms": 0}, {**soon, "delay_ms": None, "deliver_at": now()}):
         [known] = stored(orders, repeat)["duplicates"]
         assert (known["sequence"], 2) in found
+    assert len(stored(orders, {**LATER, "id": "new"})["duplicates"]) == 1
+    assert waiting(orders) == [], "the timer of a repeat is gone"
 
 
 def now() -> str:
