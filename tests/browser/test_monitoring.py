@@ -36,3 +36,4 @@ def test_traces_are_switched_on_and_followed_with_a_filter(desk: Desk) -> None:
     attributes = drawer.get_by_label("the event", exact=True)
     expect(attributes).to_contain_text('"route": "/v1/registrations/{registration}"')
     desk.page.keyboard.press("Escape")
+    desk.hub.call("PATCH", "/v1/monitoring", {"traces": False}, key=desk.zone.admin)

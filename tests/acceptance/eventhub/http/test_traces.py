@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ SECRET = "sesame-4711"
 
 
 @pytest.fixture
-def traced(zone: LiveZone) -> LiveZone:
-    """Return a zone with traces on in both web processes."""
+def traced(zone: LiveZone) -> Iterator[LiveZone]:
+    """Yield a zone with traces on in both web processes; while one has them, the hub has no quick
+    emits.
+    """
     zone.create_stream("orders")
     answer = zone.hub.call("PATCH", "/v1/monitoring", {"traces": True}, key=zone.admin)
     assert (answer.status, answer.json) == (200, {"presence": False, "traces": True})
@@ -30,7 +33,8 @@ def traced(zone: LiveZone) -> LiveZone:
             ids.add(answer.headers["x-request-id"])
             assert time.monotonic() < until_s, "no call is traced"
             time.sleep(0.05)
-    return zone
+    yield zone
+    zone.hub.call("PATCH", "/v1/monitoring", {"traces": False}, key=zone.admin)
 
 
 def calls(zone: LiveZone) -> list[dict[str, Any]]:

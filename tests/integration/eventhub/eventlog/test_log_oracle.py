@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from eventhub.base import errors, limits
@@ -48,7 +48,11 @@ class LogModel:
         """Return for each request Refused, or for each draft its sequence and whether it is a
         duplicate.
         """
-        batch: dict[tuple[int, int, int, int], int] = {}
+        batch = {  # what was stored before is known, however far the requests move the window
+            (*producer, number): sequence
+            for producer, slots in self.slots.items()
+            for number, sequence in slots.values()
+        }
         return [self._append(request, batch) for request in requests]
 
     def _append(
@@ -128,6 +132,13 @@ POLICIES = st.lists(
     max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(policies=POLICIES, batches=st.lists(BATCHES, min_size=1, max_size=6))
+@example(  # a stored number is known, also after one in the same request that moves the window
+    policies=[Policy(1, 10_000)] * 3,
+    batches=[
+        [[PlannedDraft(0, 0, (2, 2, 5))]],
+        [[PlannedDraft(0, 0, (2, 2, WINDOW + 5)), PlannedDraft(0, 0, (2, 2, 5))]],
+    ],
+)
 async def test_positions_segments_and_refusals_equal_the_models(
     database: str, policies: list[Policy], batches: list[list[list[PlannedDraft]]]
 ) -> None:
