@@ -15,6 +15,7 @@ from tests.benchmarks.load.transports import first_of
 from tests.benchmarks.load.wire import TEXT, Socket, frame
 
 MARK = '{"op":"event"'
+READ_TIMEOUT_S = 120.0
 ACK_EVENTS = 50  # half of the default window
 SAMPLES = 20  # of the server's memory
 
@@ -100,7 +101,7 @@ async def _read(job: AwayJob, socket: AwaySocket, server: psutil.Process) -> dic
     socket.on_events = count
     began_ns = now_ns()
     socket.say({"op": "connect", "session": name})
-    await first_of(done, socket.failed)
+    await first_of(done, socket.failed, patience_s=READ_TIMEOUT_S)
     seconds = (now_ns() - began_ns) / 1e9
     return {
         "read_per_s": socket.counted / seconds,

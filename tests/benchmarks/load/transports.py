@@ -144,9 +144,14 @@ async def _open_poll(job: TransportJob, receipt: Receipt) -> Callable[[], None]:
 OPEN = {"websocket": _open_socket, "sse": _open_events, "poll": _open_poll}
 
 
-async def first_of(expected: "asyncio.Future[None]", failed: "asyncio.Future[None]") -> None:
+async def first_of(
+    expected: "asyncio.Future[None]",
+    failed: "asyncio.Future[None]",
+    *,
+    patience_s: float = RECEIPT_TIMEOUT_S,
+) -> None:
     """Wait for the expected result. Raise the failure, or TimeoutError."""
-    async with asyncio.timeout(RECEIPT_TIMEOUT_S):
+    async with asyncio.timeout(patience_s):
         await asyncio.wait({expected, failed}, return_when=asyncio.FIRST_COMPLETED)
     if failed.done():
         failed.result()
