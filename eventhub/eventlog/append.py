@@ -85,20 +85,24 @@ async def append_requests(call: Call, requests: list[Request]) -> AppendedBatch:
         refused.update(problems)
 
 
-async def append_proven(
-    connection: psycopg.AsyncConnection[Any], drafts: Request
-) -> dict[int, int]:
-    """Append inside the caller's transaction, LAST in it; return the last sequence of each stream,
-    for `heads_text`. Raises the refusal of a draft, and DatabaseUnavailable until the log is
-    proved.
+async def append_whole(connection: psycopg.AsyncConnection[Any], drafts: Request) -> list[Appended]:
+    """Append inside the caller's transaction, LAST in it. Raises the refusal of a draft, and
+    DatabaseUnavailable until the log is proved.
     """
     query = await scalars(connection).execute(SQL["appendable"])
     require_proven(await query.fetchone())
     [outcome] = (await append_batch(connection, [drafts])).outcomes
     if isinstance(outcome, EventHubError):
         raise outcome
+    return outcome
+
+
+async def append_proven(
+    connection: psycopg.AsyncConnection[Any], drafts: Request
+) -> dict[int, int]:
+    """Append as append_whole; return the last sequence of each stream, for `heads_text`."""
     heads: dict[int, int] = {}
-    for one in outcome:
+    for one in await append_whole(connection, drafts):
         heads[one.stream_id] = max(one.sequence, heads.get(one.stream_id, 0))
     return heads
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import AnyStr
 
 _ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
 
@@ -19,7 +20,7 @@ def wildcard_parts(pattern: str) -> tuple[str, ...]:
     return (first, *filter(None, rest[:-1]), rest[-1])
 
 
-def fits(parts: Sequence[str], text: str) -> bool:
+def fits(parts: Sequence[AnyStr], text: AnyStr) -> bool:
     """Return whether a text has the parts of a wildcard in order, the first at its beginning and
     the last at its end. Linear: each part is searched once.
     """

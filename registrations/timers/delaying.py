@@ -16,12 +16,11 @@ from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import (
     DatabaseUnavailable,
-    EventHubError,
     LimitReached,
     OutcomeUnknown,
 )
 from eventhub.eventlog import append
-from eventhub.eventlog.append import append_batch, heads_text, require_proven
+from eventhub.eventlog.append import append_whole, heads_text
 from eventhub.eventlog.delayed import (
     DelayedDraft,
     MixedOutcome,
@@ -30,7 +29,7 @@ from eventhub.eventlog.delayed import (
     StoreDelayed,
     WaitingEvent,
 )
-from eventhub.eventlog.drafts import Appended, Draft
+from eventhub.eventlog.drafts import Appended
 from eventhub.eventlog.errors import StorageFull
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, reading, reading_pool
 from eventhub.postgresql.rows import fetch_all, fetch_value
@@ -91,7 +90,8 @@ async def _store(pool: AsyncConnectionPool[Connection], request: MixedRequest) -
         try:
             async with connection.transaction():
                 delayed = await _delay(connection, request)
-                appended = await _append(connection, request.now)
+                now = request.now
+                appended = await append_whole(connection, now) if now else []
         except psycopg.errors.DiskFull as error:
             raise StorageFull(retry_after_s=limits.STORAGE_FULL_RETRY_S) from error
         except CONNECTION_ERRORS as error:
@@ -183,19 +183,6 @@ async def _require_room(
         )
         if counted > value:
             raise quota_reached("timers", value, of_zone=of_zone)
-
-
-async def _append(connection: Connection, drafts: list[Draft]) -> list[Appended]:
-    """Append the events that are not delayed. Raises their refusal, and DatabaseUnavailable until
-    the log is proved.
-    """
-    if not drafts:
-        return []
-    require_proven(await fetch_value(connection, append.SQL["appendable"]))
-    [outcome] = (await append_batch(connection, [drafts])).outcomes
-    if isinstance(outcome, EventHubError):
-        raise outcome
-    return outcome
 
 
 async def _announce(

@@ -8,6 +8,7 @@ if the text is long and its path has few wildcards, it is compared with each.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from registrations.filters.wildcard import fits
 from registrations.match_index.format import layout
 from registrations.match_index.format.decode import parts_of
 from registrations.match_index.format.names import GRAM, prefixed, raw
@@ -135,16 +136,3 @@ def numbers_that_fit(wildcards: Fitting, text: bytes) -> Iterator[int]:
     for number, parts in wildcards.items():
         if fits(parts, text):
             yield number
-
-
-def fits(parts: tuple[bytes, ...], text: bytes) -> bool:
-    """Return whether a text has the parts of a wildcard in order, as filters.wildcard.fits."""
-    at, end = len(parts[0]), len(text) - len(parts[-1])
-    if at > end or not text.startswith(parts[0]) or not text.endswith(parts[-1]):
-        return False
-    for part in parts[1:-1]:
-        at = text.find(part, at, end)
-        if at < 0:
-            return False
-        at += len(part)
-    return True
