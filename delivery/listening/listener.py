@@ -325,7 +325,8 @@ class StreamListener:
         end = min(len(page), at + state.filter.events_per_slice)
         run = page[at:end], at, now_us
         if state.filter.plain and state.window is None and not (self._matcher or types):
-            at = batch.frame_plain_events(state, form, run, size, frames)
+            frame = batch.frame_read_events if self._counted else batch.frame_plain_events
+            at = frame(state, form, run, size, frames)
         else:
             matching = batch.Matching(state, self._matcher, types)
             at = batch.frame_matching_events(matching, form, run, size, frames)

@@ -88,7 +88,7 @@ TRANSACTION_IDLE_S_MAX = 3
 # the same for a transaction that only reads, and may read a remote archive meanwhile
 READING_IDLE_S_MAX = 30
 APPEND_TIMEOUT_S_MAX = 5  # one transaction; a stopped PostgreSQL gives 503, not a hanging caller
-APPEND_LOOK_S = 0.1  # between two looks of an append at a connection without news
+STATEMENT_LOOK_S = 0.1  # between two looks at a connection that announces no answer
 PRODUCER_WINDOW = 4_096  # recent numbers stored per producer; at least four times BATCH_EVENTS_MAX
 # incarnations stored at a time; the least recently used expire first
 PRODUCERS_PER_CLIENT_STREAM_MAX = 1_000
