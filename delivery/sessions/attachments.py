@@ -109,7 +109,7 @@ class Redelivery(NamedTuple):
     sequences: list[int]
 
 
-class _Found(NamedTuple):
+class _FoundSession(NamedTuple):
     client_id: int
     settings: SessionSettings
     acknowledgements: int | None
@@ -171,7 +171,7 @@ async def attach(
         "attachments": [one.id for one in attachments],
     }
     async with connection.pipeline():
-        sessions = cursor_of(connection, _Found)
+        sessions = cursor_of(connection, _FoundSession)
         await sessions.execute(SQL["attach"], {**values, "process": process})
         await connection.execute(_OF_ATTACHED["end_claims"], values)
         stored = cursor_of(connection, _OfSession)
