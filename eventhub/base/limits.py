@@ -236,6 +236,7 @@ SOCKETS_FULL_RETRY_S = 2  # the Retry-After of such a refusal
 LISTENERS_PER_SOCKET_MAX = 64
 MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; the largest is a listen with pairs
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
+ACKNOWLEDGEMENT_WEIGHT = 0.05  # of a message: it needs no task and no statement
 WINDOW_EVENTS_MAX = 10_000  # unacknowledged events that a listener may request
 RESEND_SEQUENCES_MAX = 1_000  # that a reader may request again at once; one page of the log
 UNSENT_BYTES_MAX = 4 * 1024 * 1024  # two of the largest frames; pongs count too
