@@ -31,7 +31,7 @@ class RegistrationSet(NamedTuple):
     def subscription(self, feed: Feed, listener: Listener) -> AbstractContextManager[None]:
         """Notify a listener of their changes, until the end of the block."""
         if self.owner is not None:
-            return feed.owner_subscription(self.owner, listener)
+            return feed.owner_subscription([self.owner], listener)
         return feed.subscription(self.ids, listener)
 
 

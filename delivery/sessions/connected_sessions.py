@@ -5,7 +5,7 @@ Concurrency contract: one event loop.
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 from delivery.sessions.connected import ConnectedSession
@@ -20,7 +20,7 @@ class ConnectedSessions:
         self.by_id: dict[int, ConnectedSession] = {}
         self.any = asyncio.Event()  # set while there is one
         self._feed = feed
-        self._subscriptions: dict[ConnectedSession, ExitStack] = {}
+        self._subscriptions: dict[ConnectedSession, AbstractContextManager[None]] = {}
 
     def __contains__(self, session: ConnectedSession) -> bool:
         return session in self._subscriptions
@@ -45,10 +45,9 @@ class ConnectedSessions:
         """Add a session that its connection is attached to; the connection of this process that
         served it before ends it. It notices registrations from now on, and those of `changes`.
         """
-        subscriptions = self._subscriptions[session] = ExitStack()
-        for owner in session.owners:
-            subscription = self._feed.owner_subscription(owner, _notice(session))
-            subscriptions.enter_context(subscription)
+        subscription = self._feed.owner_subscription(session.owners, _notice(session))
+        subscription.__enter__()
+        self._subscriptions[session] = subscription
         for change in changes:
             _note_new_streams(session, change)
         before = self.by_id.get(session.settings.id)
@@ -59,7 +58,7 @@ class ConnectedSessions:
         metrics.CONNECTED_SESSIONS.labels(session.transport).inc()
 
     def remove(self, session: ConnectedSession) -> None:
-        self._subscriptions.pop(session).close()
+        self._subscriptions.pop(session).__exit__(None, None, None)
         if self.by_id.get(session.settings.id) is session:
             del self.by_id[session.settings.id]
         if not self.by_id:
