@@ -68,7 +68,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @contextmanager
 def relay_to(socket_path: str) -> Iterator[Relay]:
-    """Relay a free port to a unix socket, in a thread, until the block is left."""
+    """Open a port that leads to a unix socket, in a thread, until the block is left."""
     relay = Relay(socket_path)
     thread = threading.Thread(target=relay._loop.run_forever, daemon=True)
     thread.start()

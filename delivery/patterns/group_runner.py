@@ -73,8 +73,9 @@ class GroupRunner:
     async def _run_once(self) -> None:
         try:
             self._changed = False  # the tables that are read now have all earlier changes
+            since_s = self._context.clock.monotonic_s()
             async with reading(self._context.pool) as connection:
-                stored = await load_group(connection, self.lease)
+                stored = await load_group(connection, self.lease, since_s)
             if stored is None:
                 raise LeaseLost
             try:
@@ -116,12 +117,10 @@ class GroupRunner:
 
     async def _run_stored(self, stored: StoredGroup) -> None:
         context = self._context
-        began_s = context.clock.monotonic_s()
         stored, found = await self._restored(stored)
         group = stored.group
         async with GroupReader.open(context.log, group.cursors, self._wake_up) as reader:
             running = RunningGroup(context, self.lease, stored, found, reader)
-            running.count_restoring(began_s)
             self.group = running
             log.info("pattern_group_running", group=group.id, patterns=len(found.running))
             while not self._stopping:

@@ -81,7 +81,7 @@ class ConnectorLeader:
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Lead, and run connectors, until the session fails."""
+        """Run connectors while this process leads, until the session fails."""
         url = self._settings.direct_url or self._settings.database_url
         try:
             async with leading_session(url, _NAME) as connection:

@@ -2,7 +2,7 @@
 
 A row is read when all transactions that began to write before its own have ended: then no row can
 appear before it. The order is that of the transactions' numbers, and within a transaction that of a
-column. So no row is passed by, whatever its id, and however long its transaction took.
+column. So no row is passed by, with any id, and however long its transaction took.
 """
 
 import asyncio
