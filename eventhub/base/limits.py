@@ -1103,6 +1103,7 @@ PATTERN_DRY_RUN_S_MAX = 10.0  # of a dry run, in a thread of a web process
 PATTERN_WAITING_EVENTS_MAX = 20_000
 PATTERN_WAITING_KEYS_MAX = 100  # partitions in one answer
 PATTERN_WAITING_S_MAX = 10.0  # to compute one answer, in a thread of a web process
+PATTERN_TRIALS_MAX = 4  # dry runs and partial matches of a process at once, each of another client
 PATTERN_TRIAL_WAIT_S_MAX = 1.0  # for another dry run of the process, with a database connection
 PATTERN_BOUND_SHOWN_MAX = 100  # events of one variable that an answer shows; people read it
 PATTERN_ANSWER_BYTES_MAX = 4 * 1024 * 1024  # of the steps or partitions of one answer, about
