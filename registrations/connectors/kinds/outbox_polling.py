@@ -44,9 +44,10 @@ WITH b AS MATERIALIZED ({bounds})
 SELECT count(*) AS rows
   FROM (SELECT FROM b, {table} t WHERE ({after}) OR NOT ({settled}) LIMIT %(rows_max)s) AS r
 """
-_HORIZON = (
-    "SELECT pg_snapshot_xmin(s)::text::bigint AS low, pg_snapshot_xmax(s)::text::bigint AS high"
-)
+_HORIZON = """
+SELECT pg_snapshot_xmin(s)::text::bigint AS low, pg_snapshot_xmax(s)::text::bigint AS high
+  FROM pg_current_snapshot() AS s
+"""
 _TABLE = """
 SELECT oid::bigint AS oid, relkind::text AS relkind FROM pg_class WHERE oid = to_regclass(%s)
 """
@@ -128,8 +129,7 @@ class PolledTable:
 
     async def horizon(self) -> _Horizon:
         async with bounded(self._connection):
-            query = f"{_HORIZON} FROM pg_current_snapshot() AS s"
-            found = await fetch_one(self._connection, _Horizon, query)
+            found = await fetch_one(self._connection, _Horizon, _HORIZON)
         return found or _Horizon(0, 0)
 
     async def read(self, position: str) -> InputBatch:
