@@ -22,7 +22,7 @@ import eventhub.settings
 from eventhub import asgi, preflight  # noqa: F401 - the first sets Django up
 from eventhub.base import env, metrics
 
-COMMANDS = ("boot", "demo", "forward", "migrate", "web")
+COMMANDS = ("boot", "connect", "demo", "forward", "migrate", "web")
 for _name in COMMANDS:
     importlib.import_module(f"eventhub.management.commands.{_name}")
 preflight.own_migrations()

@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "eventhub.monitoring",
     "registrations",
     "registrations.sources",
+    "registrations.connectors",
     "registrations.timers",
     "registrations.pattern_groups",
     "delivery",

@@ -54,6 +54,7 @@ urlpatterns = [
     path("v1/filters", include("registrations.explain.urls")),
     path("v1/registrations", include("registrations.urls")),
     path("v1/sources", include("registrations.sources.urls")),
+    path("v1/connectors", include("registrations.connectors.urls")),
     path("v1/timers", include("registrations.timers.urls")),
     path("v1/pattern-groups", PatternGroups.as_view(LIST_AND_CREATE)),
     path("v1/pattern-groups/<str:pattern_group>", PatternGroups.as_view(CHANGE_AND_DELETE)),

@@ -11,7 +11,7 @@ const FEATURES = [
   ["limits"],
   ["clients"],
   ["endpoints", "events", "jobs", "segments", "sessions"],
-  ["audit", "deliveries", "filters", "groups", "interest", "patterns", "retention", "sources", "timers"],
+  ["audit", "connectors", "deliveries", "filters", "groups", "interest", "patterns", "retention", "sources", "timers"],
   ["deadLetters", "explain", "replays", "state"],
   ["applications", "eventDetail"],
   ["dryRun", "listening"],

@@ -1,5 +1,5 @@
-"""The end of a client's sessions, registrations, groups, endpoints, timers, patterns and sources,
-with the client or its zone. SQL module.
+"""The end of a client's sessions, registrations, groups, endpoints, timers, patterns, sources
+and connectors, with the client or its zone. SQL module.
 """
 
 from typing import Any
@@ -9,6 +9,7 @@ import psycopg
 from eventhub.eventlog.system import Announcement
 from eventhub.postgresql.rows import scalars
 from registrations import statements
+from registrations.connectors.statements import end_connectors_of_client
 from registrations.pattern_groups import ending
 from registrations.sessions import statements as session_statements
 from registrations.sources.statements import end_sources_of_client
@@ -55,5 +56,8 @@ def end_client(
     if sources := end_sources_of_client(connection, client_id):
         attributes = {"client": client, "source": None, "sources": sources}
         announcements.append(Announcement("source.deleted", attributes))
+    if connectors := end_connectors_of_client(connection, client_id):
+        attributes = {"client": client, "connector": None, "connectors": connectors}
+        announcements.append(Announcement("connector.deleted", attributes))
     statements.fill_barrier(connection, barrier, streams)
     return announcements

@@ -89,20 +89,24 @@ class Feed:
                     del self._by_registration[id]
 
     @contextmanager
-    def owner_subscription(self, owner: SessionOwner, listener: Listener) -> Iterator[None]:
+    def owner_subscription(
+        self, owners: Iterable[SessionOwner], listener: Listener
+    ) -> Iterator[None]:
         """Notify a listener, until the end of the block, like `subscription`, of changes of all
-        registrations of a session or session group, new ones too.
+        registrations of sessions and session groups, new ones too.
         """
         self._subscribers.add(listener)
-        own = self._by_owner.setdefault(owner, set())
-        own.add(listener)
+        every = tuple(owners)
+        for owner in every:
+            self._by_owner.setdefault(owner, set()).add(listener)
         try:
             yield
         finally:
             self._subscribers.discard(listener)
-            own.discard(listener)
-            if not own:
-                self._by_owner.pop(owner, None)
+            for owner in every:
+                self._by_owner[owner].discard(listener)
+                if not self._by_owner[owner]:
+                    del self._by_owner[owner]
 
     async def confirm(self, head: int | None = None) -> None:
         """Wait until listeners were notified of everything that `system` held at the call. `head`:

@@ -19,6 +19,7 @@ from eventhub.postgresql import queries
 from eventhub.postgresql.rows import cursor_of, scalars
 from registrations import statements
 from registrations.announcements import RegistrationChanged
+from registrations.connectors.statements import end_connectors_of_stream
 from registrations.filter_source import stored_filter
 from registrations.match_index.epochs.folder import index_root
 from registrations.pattern_groups.ending import end_groups_of_stream, names_stream
@@ -68,10 +69,10 @@ def has_registrations(connection: Connection, stream_id: int) -> bool:
 
 
 def erase_rows(connection: Connection, stream_id: int) -> Iterator[int]:
-    """Remove the rows of timers, sources, groups, interests, cursors and index builds that concern
-    a deleted stream; yield the number after each statement.
+    """Remove the rows of timers, sources, connectors, groups, interests, cursors and index builds
+    that concern a deleted stream; yield the number after each statement.
     """
-    for end in (end_of_stream, end_sources_of_stream):
+    for end in (end_of_stream, end_sources_of_stream, end_connectors_of_stream):
         while count := _end_some_of(connection, end, stream_id):
             yield count
     for name in ("erase_groups", "erase_interests", "erase_cursors", "erase_claims", "erase_build"):

@@ -26,6 +26,7 @@ from delivery.forward.zone import ZoneCaches
 from delivery.partitions.create import create_partitions
 from delivery.patterns.group_tables import GROUPS
 from delivery.patterns.memory import GroupMemory
+from delivery.patterns.output_space import OutputSpace
 from delivery.patterns.process import LeasedGroups
 from delivery.patterns.running_group import PatternContext
 from delivery.patterns.turns import GroupTurns
@@ -59,6 +60,8 @@ class ForwarderSettings(NamedTuple):
     archive: ReadsArchive | None
     data: Path  # the folder with the match indexes
     mark_url: str = ""  # storage of the log's mark
+    store_dir: str = ""  # a folder on the disk of the database, if it is watched
+    quota_bytes: int | None = None  # of the hub
 
 
 async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
@@ -88,7 +91,8 @@ async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
             forwarder.wrote,
             forwarder.wake_ups.take,
         )
-        await forwarder.run(context, forwarder.patterns(context, pattern_pool), stop)
+        space = OutputSpace(settings.store_dir, settings.quota_bytes, clock)
+        await forwarder.run(context, forwarder.patterns(context, pattern_pool, space), stop)
 
 
 class ForwarderProcess:
@@ -105,7 +109,10 @@ class ForwarderProcess:
         self._fanout_written = asyncio.Event()
 
     def patterns(
-        self, context: ForwarderContext, pool: AsyncConnectionPool[Connection]
+        self,
+        context: ForwarderContext,
+        pool: AsyncConnectionPool[Connection],
+        space: OutputSpace,
     ) -> LeasedGroups:
         """Return the pattern groups of this process; they write through a pool of their own."""
         leases = Leases(context.clock, GROUPS, context.leases.owner)
@@ -118,6 +125,7 @@ class ForwarderProcess:
             clock=context.clock,
             turns=GroupTurns(),
             memory=GroupMemory(),
+            space=space,
         )
         return LeasedGroups(found, self._url)
 

@@ -40,7 +40,6 @@ class GroupRunner:
         self.lease = lease
         self.group: RunningGroup | None = None  # once it is restored
         self.is_stopped = False  # its state cannot be read
-        self._client_id: int | None = None
         self._context = context
         self._compiled = CompiledVersions()
         self._wake_up = asyncio.Event()
@@ -62,8 +61,7 @@ class GroupRunner:
         finally:
             listeners.discard(self._on_change)
             self._context.memory.forget(self.lease.group_id)
-            if self._client_id is not None:
-                self._context.turns.forget(self._client_id)
+            self._context.turns.forget_idle()
 
     def _on_change(self, group: int | None) -> None:
         if group is None or group == self.lease.group_id:
@@ -73,8 +71,9 @@ class GroupRunner:
     async def _run_once(self) -> None:
         try:
             self._changed = False  # the tables that are read now have all earlier changes
+            since_s = self._context.clock.monotonic_s()
             async with reading(self._context.pool) as connection:
-                stored = await load_group(connection, self.lease)
+                stored = await load_group(connection, self.lease, since_s)
             if stored is None:
                 raise LeaseLost
             try:
@@ -99,7 +98,6 @@ class GroupRunner:
     async def _restored(self, stored: StoredGroup) -> tuple[StoredGroup, GroupEngine]:
         """Return what the group begins with, and its engine. Raises StateUnreadable."""
         context = self._context
-        self._client_id = stored.group.client_id
         zone = ZoneView(context.zones, stored.group.zone_id)
         try:
             found = await restored(stored, zone, self._compiled, context.log, context.turns)
@@ -116,12 +114,10 @@ class GroupRunner:
 
     async def _run_stored(self, stored: StoredGroup) -> None:
         context = self._context
-        began_s = context.clock.monotonic_s()
         stored, found = await self._restored(stored)
         group = stored.group
         async with GroupReader.open(context.log, group.cursors, self._wake_up) as reader:
             running = RunningGroup(context, self.lease, stored, found, reader)
-            running.count_restoring(began_s)
             self.group = running
             log.info("pattern_group_running", group=group.id, patterns=len(found.running))
             while not self._stopping:

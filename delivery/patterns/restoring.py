@@ -51,7 +51,9 @@ class StateUnreadable(Exception):
 
 
 class StoredGroup(NamedTuple):
-    """What the tables have of a group, in one snapshot."""
+    """What the tables have of a group, in one snapshot. `loading_since_s`: when restoring it began,
+    by the monotonic clock.
+    """
 
     group: LeasedGroup
     owner: OutputOwner
@@ -59,6 +61,7 @@ class StoredGroup(NamedTuple):
     journal: list[JournalRow]
     versions: dict[int, StoredPatternVersion]
     totals: dict[int, PatternTotals]
+    loading_since_s: float
 
     @property
     def with_state(self) -> set[int]:
@@ -108,8 +111,12 @@ def _compiled(version: StoredPatternVersion) -> Tree | None:
         return None
 
 
-async def load_group(connection: Connection, lease: GroupLease) -> StoredGroup | None:
-    """Read a group; None if the lease is lost. Raises what psycopg raises."""
+async def load_group(
+    connection: Connection, lease: GroupLease, since_s: float
+) -> StoredGroup | None:
+    """Read a group, which began at `since_s` by the monotonic clock; None if the lease is lost.
+    Raises what psycopg raises.
+    """
     async with connection.transaction():
         await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         group = await leased_group(connection, lease)
@@ -125,7 +132,8 @@ async def load_group(connection: Connection, lease: GroupLease) -> StoredGroup |
         streams = [*group.streams, *([group.output_stream] if group.output_stream else [])]
         names = await stream_names(connection, streams)
     owner = OutputOwner(group.id, group.name, group.client, group.output_stream, names)
-    return StoredGroup(group, owner, snapshot, journal, {one.id: one for one in versions}, totals)
+    known = {one.id: one for one in versions}
+    return StoredGroup(group, owner, snapshot, journal, known, totals, since_s)
 
 
 class GroupEngine:

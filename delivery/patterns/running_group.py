@@ -24,6 +24,7 @@ from delivery.patterns.group_tables import (
     versions_of,
 )
 from delivery.patterns.memory import GroupMemory
+from delivery.patterns.output_space import OutputSpace
 from delivery.patterns.outputs import LostOutput, OutputEvent, effects_of
 from delivery.patterns.restoring import GroupEngine, StoredGroup, position_of, recent_events
 from delivery.patterns.totals import GroupTotals
@@ -54,6 +55,7 @@ class PatternContext(NamedTuple):
     clock: Clock
     turns: GroupTurns
     memory: GroupMemory
+    space: OutputSpace
 
 
 class RunningGroup:
@@ -81,7 +83,8 @@ class RunningGroup:
         now_s = context.clock.monotonic_s()
         self._unwritten = Unwritten(self._order, now_s)
         self._unwritten.needs_snapshot = stored.snapshot is None
-        self._snapshot_at_s = now_s + limits.PATTERN_SNAPSHOT_INTERVAL_S
+        # so forwarders that are killed every few seconds write one, too
+        self._snapshot_at_s = stored.loading_since_s + limits.PATTERN_SNAPSHOT_INTERVAL_S
         self._since_snapshot = sum(row.last - row.first + 1 for row in stored.journal)  # events
         self._evaluated = 0  # filters, as reported last
         self._last: tuple[EventPosition, Event] | None = None  # that it was fed
@@ -95,12 +98,6 @@ class RunningGroup:
     def filters(self) -> int:
         """The number of distinct filters of its patterns."""
         return len(self._found.engine.leaves)
-
-    def count_restoring(self, began_s: float) -> None:
-        """Let the time since restoring began count towards the next snapshot. Else forwarders that
-        are killed every few seconds would never write one, and feed ever more events again.
-        """
-        self._snapshot_at_s = began_s + limits.PATTERN_SNAPSHOT_INTERVAL_S
 
     async def read(self) -> bool:
         """Read events, and confirm that all changes before them are known."""
@@ -155,7 +152,7 @@ class RunningGroup:
         if not (unwritten.is_due or unwritten.outputs or cursors != self._cursors):
             return
         snapshot = await self._snapshot() if self._snapshot_is_due() else None
-        await self._until_allowed(len(unwritten.outputs))
+        await self._until_allowed(snapshot)
         await self._until_alive()
         checkpoint = Checkpoint(
             unwritten.start,
@@ -354,10 +351,15 @@ class RunningGroup:
         metrics.PATTERN_STATE_BYTES.set(len(state))
         return NewSnapshot(sorted(self._found.running), state)
 
-    async def _until_allowed(self, outputs: int) -> None:
-        """Wait until the quotas of events per second admit the outputs."""
+    async def _until_allowed(self, snapshot: NewSnapshot | None) -> None:
+        """Wait until the hub's storage and the quotas of events per second admit what is to be
+        written.
+        """
+        context, outputs = self._context, len(self._unwritten.outputs)
+        size = self._unwritten.stored_bytes + (len(snapshot.state) if snapshot else 0)
+        await context.space.wait_for(context.pool, size, self._lease.group_id)
         while outputs:
-            async with reading(self._context.pool) as connection:
+            async with reading(context.pool) as connection:
                 zone_id, client_id = self._zone_name[0], self._client_id
                 wait_s = await seconds_to_wait(connection, zone_id, client_id, outputs)
             if not wait_s:

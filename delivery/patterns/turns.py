@@ -59,9 +59,14 @@ class GroupTurns:
         one = self._clients.setdefault(client, _ClientTime())
         self._count(one, _now_s(), seconds)
 
-    def forget(self, client: int) -> None:
-        """Forget a client of a group that this process does not run any more."""
-        self._clients.pop(client, None)
+    def forget_idle(self) -> None:
+        """Forget the clients that used no time lately and do not pause."""
+        now_s = _now_s()
+        self._clients = {
+            client: one
+            for client, one in self._clients.items()
+            if one.is_active(now_s) or one.free_from_s > now_s
+        }
 
     async def _slice(self, one: _ClientTime, steps: Iterator[None]) -> bool:
         async with self._one_at_a_time:

@@ -38,6 +38,11 @@ class Unwritten:
         return events * limits.PATTERN_OUTPUT_S + kilobytes * limits.PATTERN_OUTPUT_KB_S
 
     @property
+    def stored_bytes(self) -> int:
+        """About the bytes that its outputs take in the database."""
+        return self.output_bytes + len(self.outputs) * limits.EVENT_OVERHEAD_BYTES
+
+    @property
     def is_large(self) -> bool:
         """Whether there is as much as one transaction should write."""
         return (

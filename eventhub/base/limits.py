@@ -236,6 +236,7 @@ SOCKETS_FULL_RETRY_S = 2  # the Retry-After of such a refusal
 LISTENERS_PER_SOCKET_MAX = 64
 MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; the largest is a listen with pairs
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
+ACKNOWLEDGEMENT_WEIGHT = 0.05  # of a message: it needs no task and no statement
 WINDOW_EVENTS_MAX = 10_000  # unacknowledged events that a listener may request
 RESEND_SEQUENCES_MAX = 1_000  # that a reader may request again at once; one page of the log
 UNSENT_BYTES_MAX = 4 * 1024 * 1024  # two of the largest frames; pongs count too
@@ -528,6 +529,26 @@ SOURCE_FORM_FIELDS_MAX = 1_000  # of a form or query, which are parsed whole
 SOURCE_SAMPLES_MAX = 20  # kept of a source, of verified requests, and as many of refused ones
 SOURCE_SAMPLE_BYTES_MAX = 64 * 1024  # kept of a body: 20 of 1,000 sources are at most 1.3 GB
 SOURCE_HEADERS_BYTES_MAX = 8 * 1024  # kept of the headers of a sample
+
+# --- connectors ---
+CONNECTORS_PER_CLIENT_MAX = 100  # each is a connection, and a database that somebody prepared
+CONNECTORS_MAX = 5_000  # that one process runs; each takes some 100 KB
+CONNECTOR_URL_CHARS_MAX = 2_048  # of a URL with credentials
+CONNECTOR_ROWS_AT_ONCE = 500  # of one transaction; some 40 ms, as long as a batch of events
+CONNECTOR_ROWS_FIRST = 20  # until the size of rows is known
+CONNECTOR_BATCH_BYTES = 8 * 1024 * 1024  # of the rows of a batch, by the size of those before it
+CONNECTOR_ROW_BYTES_MAX = 2 * 1024 * 1024  # of a row as JSON: twice an event, whose body it repeats
+CONNECTOR_POLL_S = 0.2  # between two looks at a table that had no new rows
+CONNECTOR_REPORT_S = 5.0  # between reports of states and lags
+CONNECTOR_LAG_ROWS_MAX = 10_000  # counted; some 5 ms in an indexed table
+CONNECTOR_STALE_S = 30  # without a report, until a connector is shown as not running
+CONNECTOR_RETRY_S = (1.0, 30.0)  # after a fault, doubled with each one in a row
+CONNECTOR_STOPPED_RETRY_S = 60.0  # of what only a change ends, in case it was in the other system
+CONNECTOR_STATEMENT_S_MAX = 30.0  # of a statement in the other database
+CONNECTOR_DETAIL_CHARS_MAX = 500  # of the words of a fault
+CONNECTOR_REFUSALS_PER_S = 50  # events of `system` for rows that are set aside, by one connector
+CONNECTOR_REFUSED_CHARS_MAX = 8 * 1024  # of a row in such an event
+CONNECTOR_STOP_S_MAX = 3.0  # for the transaction under way, when the process stops
 
 # --- monitoring ---
 MEMBER_HEARTBEAT_S = 5.0  # between heartbeats of a process of the hub, one row each
@@ -1083,6 +1104,7 @@ PATTERN_DRY_RUN_S_MAX = 10.0  # of a dry run, in a thread of a web process
 PATTERN_WAITING_EVENTS_MAX = 20_000
 PATTERN_WAITING_KEYS_MAX = 100  # partitions in one answer
 PATTERN_WAITING_S_MAX = 10.0  # to compute one answer, in a thread of a web process
+PATTERN_TRIALS_MAX = 4  # dry runs and partial matches of a process at once, each of another client
 PATTERN_TRIAL_WAIT_S_MAX = 1.0  # for another dry run of the process, with a database connection
 PATTERN_BOUND_SHOWN_MAX = 100  # events of one variable that an answer shows; people read it
 PATTERN_ANSWER_BYTES_MAX = 4 * 1024 * 1024  # of the steps or partitions of one answer, about

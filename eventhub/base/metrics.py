@@ -288,6 +288,19 @@ SOURCE_REQUESTS = Counter(
     "Requests of providers to sources, by outcome.",
     ["provider", "outcome"],
 )
+CONNECTOR_ROWS = Counter(
+    "eventhub_connector_rows",
+    "Rows that connectors read, by outcome.",
+    ["kind", "outcome"],
+)
+CONNECTORS = _sum(
+    "eventhub_connectors", "Connectors that this process runs, by state.", ["kind", "state"]
+)
+CONNECTOR_LAG_ROWS = _max(
+    "eventhub_connector_lag_rows",
+    "The most rows that a connector has still to read, counted up to a bound.",
+    ["kind"],
+)
 TIMERS = _newest("eventhub_timers", "Timers of all zones.")
 TIMERS_DUE = _newest("eventhub_timers_due", "Timers that are due and have not fired yet.")
 DELAYED = Counter("eventhub_delayed_events", "Delayed events that emits have stored.")

@@ -51,6 +51,15 @@ class Sender(NamedTuple):
     idempotency_key: str = ""
 
 
+class CheckedDrafts(NamedTuple):
+    """The drafts of events, and the times at which delayed ones are due, in microseconds since
+    1970, by index.
+    """
+
+    drafts: list[Draft]
+    due: dict[int, int]
+
+
 def require_emit(principal: Principal, stream: str) -> None:
     """Raise Forbidden unless the principal may emit into the stream."""
     if stream in HUB_STREAMS:
@@ -71,6 +80,20 @@ async def emit(
     """
     principal = sender.principal
     await require_allowed(services, principal, info, len(events))
+    drafts, due = await checked_drafts(services, sender, info, events)
+    if due:
+        return await append_delayed(services.log, principal, info, drafts, due)
+    return await appended(services, principal, info, drafts)
+
+
+async def checked_drafts(
+    services: EmitServices, sender: Sender, info: StreamInfo, events: Sequence[EventIn]
+) -> CheckedDrafts:
+    """Check events as an emit does; nothing is spent of quotas, nothing appended. Raises subclasses
+    of BadRequest, TypeViolation, TypeTooCostly, UndeclaredType and ImmutableProperty with the
+    event's index.
+    """
+    principal = sender.principal
     if principal.session is not None:
         _require_supplied(principal.session, events)
     types = await services.types.zone(principal.zone_id)
@@ -109,9 +132,7 @@ async def emit(
         found = await services.log.originals(principal.zone_id, copies)
         require_kept(possible, found, partial(_may_see, principal))
         require_repeats_kept(possible, events, drafts)
-    if due:
-        return await append_delayed(services.log, principal, info, drafts, due)
-    return await appended(services, principal, info, drafts)
+    return CheckedDrafts(drafts, due)
 
 
 async def require_allowed(

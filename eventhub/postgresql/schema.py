@@ -20,6 +20,7 @@ HOME = Path(__file__).resolve().parents[2]
 APPS = {
     "access": "eventhub/access",
     "applications": "eventhub/applications",
+    "connectors": "registrations/connectors",
     "delivery": "delivery",
     "eventlog": "eventhub/eventlog",
     "hub_patterns": "registrations/pattern_groups",

@@ -44,10 +44,11 @@ class UpOptions(NamedTuple):
     web: int = 2
     forwarders: int = 2
     workers: int = 2
+    connectors: int = 1
     demo: bool = False
     restarts_max: int | None = None  # of one process in a row; None: without end
     start_s_max: float | None = None  # until each process is ready; None: without end
-    manage: Path = HOME / "manage.py"  # runs boot, web, forward and demo
+    manage: Path = HOME / "manage.py"  # runs boot, web, forward, connect and demo
     preload: str = (
         "eventhub.preload"  # the module that they are forked with; "": each loads its own
     )
@@ -320,6 +321,9 @@ def _own_specs(
     for number in range(1, options.forwarders + 1):
         forward = Command(f"forward-{number}", _manage(options, "forward"), env)
         yield ProcessSpec(forward, stage=3, replaceable=True)
+    for number in range(1, options.connectors + 1):
+        connect = Command(f"connect-{number}", _manage(options, "connect"), env)
+        yield ProcessSpec(connect, stage=3, replaceable=True)
 
 
 def _celery_specs(options: UpOptions, env: dict[str, str], folder: Folder) -> Iterator[ProcessSpec]:

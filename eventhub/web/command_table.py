@@ -37,6 +37,7 @@ GROUPS = {
     "clients keys": "API keys of a client: issue and list them.",
     "clients listeners": "Listeners of a client: list them.",
     "connection-tokens": "Connection tokens: mint one for a page that cannot send headers.",
+    "connectors": "Connectors (tables of other databases): create, change and delete them.",
     "dead-letters": "Dead letters by endpoint and cause: list them.",
     "deliveries": "Deliveries to endpoints: list, show, resend, skip and discard them.",
     "endpoints": "Endpoints, the receivers of callbacks: create, change and delete them.",

@@ -1,5 +1,5 @@
-"""Encrypts the secrets of endpoints and sources again, under the present EVENTHUB_SECRET_KEY.
-SQL module.
+"""Encrypts the secrets of endpoints, sources and connectors again, under the present
+EVENTHUB_SECRET_KEY. SQL module.
 
 It can be stopped at any time and run again: a secret that is encrypted under the present key is
 left as it is. Workers go on meanwhile, since they decrypt with the former keys too.
@@ -19,6 +19,7 @@ _TABLES = (
     ("sealed_of_endpoints", "replace_of_endpoints"),
     ("sealed_secrets", "replace_secrets"),
     ("sealed_of_sources", "replace_of_sources"),
+    ("sealed_of_connectors", "replace_of_connectors"),
 )
 
 

@@ -19,7 +19,6 @@ from registrations.pattern_groups.serializers import (
     PatternDryRunSerializer,
     PatternWaitingSerializer,
 )
-from registrations.pattern_groups.trial import trial
 
 
 class WaitingPattern(Patterns):
@@ -35,8 +34,7 @@ class WaitingPattern(Patterns):
     )
     def get_object(self) -> dict[str, Any]:
         found = super().get_object()
-        with trial():
-            return waiting_selectors.waiting_of(actor=self.actor, pattern=found)
+        return waiting_selectors.waiting_of(actor=self.actor, pattern=found)
 
 
 class PatternCheck(ResourceView):

@@ -23,7 +23,9 @@ from registrations.errors import TransientStream
 from registrations.filters.evaluate import TypeHierarchy
 from registrations.pattern_groups import checked
 from registrations.pattern_groups.definition import PatternDefinition, parsed
-from registrations.pattern_groups.trial import TriedEvent, steps_of, trial
+from registrations.pattern_groups.engine import HubPattern
+from registrations.pattern_groups.trial import TriedEvent, steps_of
+from registrations.pattern_groups.trial_turns import Owner, trials
 
 _STEP_US = 1_000_000  # between two given events without a time
 _END_US = 253_370_764_800_000_000  # the year 9999; what expires later cannot be written
@@ -60,8 +62,10 @@ def dry_run(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
     clock = SystemClock()
     until_s = clock.monotonic_s() + limits.PATTERN_DRY_RUN_S_MAX
     hierarchy = hierarchy_of(actor.zone_id)
-    with trial():
-        for step, count in steps_of(tree, events, once=once, hierarchy=hierarchy, stream=stream):
+    pattern = HubPattern(1, tree, once)
+    with trials.run(owner_of(actor)) as pause:
+        found = steps_of(pattern, events, hierarchy=hierarchy, stream=stream, pause=pause)
+        for step, count in found:
             steps.append(step)
             matches += count
             size += len(orjson.dumps(step))
@@ -69,6 +73,11 @@ def dry_run(*, actor: Actor, body: Mapping[str, Any]) -> dict[str, Any]:
                 is_complete = False
                 break
     return {"steps": steps, "matches": matches, "is_complete": is_complete}
+
+
+def owner_of(actor: Actor) -> Owner:
+    """Return whose trial one of the actor is. Operators have one in a zone."""
+    return actor.zone_id, 0 if actor.principal is None else actor.principal.client_id
 
 
 def hierarchy_of(zone_id: int) -> TypeHierarchy:

@@ -30,13 +30,15 @@ from registrations.pattern_groups.models import (
     StoredPattern,
 )
 from registrations.pattern_groups.shown import waiting_json
-from registrations.pattern_groups.trial_selectors import hierarchy_of
+from registrations.pattern_groups.trial_selectors import hierarchy_of, owner_of
+from registrations.pattern_groups.trial_turns import Pause, trials
 from registrations.patterns.pattern_engine import EventPosition
 
 
 def waiting_of(*, actor: Actor, pattern: StoredPattern) -> dict[str, Any]:
     """Return the partial matches of a pattern as of the last checkpoint of its group, the oldest
-    keys first. Raises Forbidden, StateUnavailable if the checkpoint cannot be computed now.
+    keys first. Raises Forbidden, Unavailable, and StateUnavailable if the checkpoint cannot be
+    computed now.
     """
     group = PatternGroup.objects.select_related("lease").get(pk=pattern.group_id)
     names = access.require_listen_to_group(actor, group)
@@ -50,42 +52,53 @@ def waiting_of(*, actor: Actor, pattern: StoredPattern) -> dict[str, Any]:
     }
     if pattern.state != PatternStatus.State.RUNNING:
         return found
-    clock = SystemClock()
-    until_s = clock.monotonic_s() + limits.PATTERN_WAITING_S_MAX
-    engine = _engine(actor, group, pattern, until_s)
-    number = pattern.version_id
-    if engine is None or number not in engine.patterns:
-        return found  # no forwarder has given it to its engine yet
-    partitions, size = found["partitions"], 0
-    for at, key in enumerate(engine.keys(number)):
-        if (
-            at >= limits.PATTERN_WAITING_KEYS_MAX
-            or size > limits.PATTERN_ANSWER_BYTES_MAX
-            or clock.monotonic_s() > until_s
-        ):
-            found["is_complete"] = False
-            break
-        waiting = engine.waiting(number, key)
-        if waiting is not None:
-            partitions.append({"key": key, "tree": waiting_json(waiting, names)})
-            size += len(orjson.dumps(partitions[-1]))
+    with trials.run(owner_of(actor)) as pause:
+        clock = SystemClock()
+        until_s = clock.monotonic_s() + limits.PATTERN_WAITING_S_MAX
+
+        def step() -> None:
+            pause()
+            if clock.monotonic_s() > until_s:
+                raise StateUnavailable(retry_after_s=limits.PATTERN_WAITING_RETRY_S)
+
+        engine = _engine(actor, group, pattern, step)
+        number = pattern.version_id
+        if engine is None or number not in engine.patterns:
+            return found  # no forwarder has given it to its engine yet
+        partitions, size = found["partitions"], 0
+        for at, key in enumerate(engine.keys(number)):
+            if (
+                at >= limits.PATTERN_WAITING_KEYS_MAX
+                or size > limits.PATTERN_ANSWER_BYTES_MAX
+                or clock.monotonic_s() > until_s
+            ):
+                found["is_complete"] = False
+                break
+            waiting = engine.waiting(number, key)
+            if waiting is not None:
+                partitions.append({"key": key, "tree": waiting_json(waiting, names)})
+                size += len(orjson.dumps(partitions[-1]))
+            pause()
     return found
 
 
 def _engine(
-    actor: Actor, group: PatternGroup, pattern: StoredPattern, until_s: float
+    actor: Actor, group: PatternGroup, pattern: StoredPattern, step: Pause
 ) -> HubEngine | None:
     """Return the engine of a group, with one pattern, as of the checkpoint. Raises StateUnavailable
-    if it takes longer than `until_s`, by the monotonic clock.
+    if there is too much to do, and what `step` raises.
     """
     engine = HubEngine(tuple(group.streams), hierarchy_of(actor.zone_id))
     compiled = parse_text(pattern.language, pattern.text)
     hub = HubPattern(pattern.version_id, compiled, pattern.once, pattern.recent)
-    snapshot = PatternState.objects.filter(group=group).first()
-    if snapshot is not None and hub.number in snapshot.versions:
-        engine.add(hub)
-        engine.restore(bytes(snapshot.state))
+    # before the snapshot: one that is written in between replaces what was read of the journal
     journal = [*PatternJournal.objects.filter(group=group).order_by("first")]
+    snapshot = PatternState.objects.filter(group=group).first()
+    if snapshot is not None:
+        journal = [row for row in journal if row.first > snapshot.position]
+        if hub.number in snapshot.versions:
+            engine.add(hub)
+            engine.restore(bytes(snapshot.state))
     if hub.number not in engine.patterns:  # one that saw recent events is in the snapshot
         journal = [*dropwhile(lambda row: hub.number not in row.added, journal)]
     if sum(row.last - row.first + 1 for row in journal) > limits.PATTERN_WAITING_EVENTS_MAX:
@@ -99,21 +112,20 @@ def _engine(
             order = row.first
             for run in _runs(row):
                 for events in pages_of(run):
-                    _feed(engine, run, events, order, until_s)
+                    _feed(engine, run, events, order, step)
                 order += len(run)
     return engine
 
 
 def _feed(
-    engine: HubEngine, run: ConsumedRun, events: Sequence[StoredEvent], order: int, until_s: float
+    engine: HubEngine, run: ConsumedRun, events: Sequence[StoredEvent], order: int, step: Pause
 ) -> None:
     """Feed a page of a run, whose first event has the order number `order`."""
-    clock = SystemClock()
     for stored in events:
         position = _position(order + stored.sequence - run.first, run.stream, stored)
-        engine.feed(position, stored.event)
-        if clock.monotonic_s() > until_s:
-            raise StateUnavailable(retry_after_s=limits.PATTERN_WAITING_RETRY_S)
+        for _ in engine.steps(position, stored.event):
+            step()
+        step()
 
 
 def _runs(row: PatternJournal) -> list[ConsumedRun]:

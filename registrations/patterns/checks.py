@@ -40,7 +40,6 @@ def check(pattern: Pattern) -> None:
     breaks a rule.
     """
     _check_size(pattern.part)
-    _check_window(pattern)
     for element in elements_of(pattern.part):
         _check_element(element)
     _check_needs_events(pattern.part, whole=True)
@@ -88,19 +87,6 @@ def _check_size(part: Part) -> None:
     for number, action in enumerate(actions_of(part)):
         if number == limits.PATTERN_ACTIONS_MAX:
             raise PatternTooLarge(position=action.position, actions_max=limits.PATTERN_ACTIONS_MAX)
-
-
-def _check_window(pattern: Pattern) -> None:
-    if pattern.within_us is not None:
-        if pattern.within_us > limits.PATTERN_WITHIN_S_MAX * 1_000_000:
-            raise PatternTooLarge(within_s_max=limits.PATTERN_WITHIN_S_MAX)
-        if pattern.within_us == 0:
-            _refuse("A pattern spans more than no time after `within`.", None)
-    if pattern.last is not None:
-        if pattern.last > limits.PATTERN_LAST_MAX:
-            raise PatternTooLarge(last_max=limits.PATTERN_LAST_MAX)
-        if pattern.last == 0:
-            _refuse("A pattern spans at least one event after `last`.", None)
 
 
 def _check_element(element: Element) -> None:

@@ -78,7 +78,7 @@ _UP_TO: ".."
 {RULES}"""
 _OPENING = {**CLOSES, "_OPEN_RANGE": "_CLOSE_RANGE"}
 _PAIRS = {"(": ")", "{": "}", "[": "]"}
-_RANGE = {"_OPEN_RANGE", "INTEGER", "_UP_TO", "_CLOSE_RANGE"}  # of a sequence
+_RANGE = {"_OPEN_RANGE", "INTEGER", "_UP_TO", "_CLOSE_RANGE", "_COLON"}  # of a sequence
 _NAMES = {"_OPEN": "parenthesis", "_BRACE": "brace", "_OPEN_RANGE": "bracket"}
 _WORDS = "where, do, per, within, last, once, repeat"
 _HELP = (  # by the text where parsing fails
@@ -108,6 +108,10 @@ _EXPECTED = (  # by a token that may come next
     ("WHERE", f"Expected an operator, {_WORDS} or the end of the pattern."),
     ("AND", f"Expected `and`, `or`, an operator, {_WORDS} or the end of the pattern."),
     ("PER", "Expected per, within, last, once, repeat or the end of the pattern."),
+    ("_COLON", "Expected : and a type, as in {v[2..4]: MyAlarm}."),
+    ("_OPEN", "Expected an opening parenthesis."),
+    ("_COMMA", "Expected a comma or the closing bracket."),
+    ("_CLOSE", "Expected a closing parenthesis."),
 )
 
 
@@ -126,9 +130,10 @@ class Brackets:
         self._bare = False  # the pattern is an element without braces
 
     def take(self, token: Token, state: InteractiveParser) -> None:
-        """Take the next token; `state`: of the parser after it."""
+        """Take the next token; `state`: of the parser before it."""
         if token.type in _OPENING:
-            self.open.append(Opened(token, token.type == "_BRACE" and "TYPE" in choices_of(state)))
+            element = token.type == "_BRACE" and "_OPEN" in choices_of(state)
+            self.open.append(Opened(token, element))
         elif self.open and token.type == _OPENING[self.open[-1].token.type]:
             self.open.pop()
         elif not self.open and token.type in ("TYPE", "TEXT", "VARIABLE"):
@@ -175,4 +180,5 @@ def choices_of(state: InteractiveParser) -> dict[str, Any]:
 
 
 def _expected(choices: dict[str, Any]) -> str:
-    return next(message for token, message in _EXPECTED if token in choices)
+    messages = (message for token, message in _EXPECTED if token in choices)
+    return next(messages, "This does not belong here.")

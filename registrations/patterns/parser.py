@@ -94,7 +94,9 @@ class _PatternTree(ReadyTree):
         found: dict[str, Any] = {}
         for name, value, position in modifiers:
             if name in found:
-                raise syntax_error(f"There can be only one `{_WORDS.get(name, name)}`.", position)
+                raise syntax_error(
+                    f"There can be only one {_WORDS.get(name, f'`{name}`')}.", position
+                )
             found[name] = value
         return Pattern(part, **found)
 
@@ -170,17 +172,26 @@ class _PatternTree(ReadyTree):
 
     def within(self, word: Token, duration: Token) -> _Modifier:
         found = cast(re.Match[str], _DURATION.fullmatch(duration))
-        value = _whole(duration, found[1]) * _UNITS_US[found[2]]
-        return _Modifier("within_us", value, position_of(duration))
+        value, position = _whole(duration, found[1]) * _UNITS_US[found[2]], position_of(duration)
+        if value > limits.PATTERN_WITHIN_S_MAX * 1_000_000:
+            raise PatternTooLarge(position=position, within_s_max=limits.PATTERN_WITHIN_S_MAX)
+        if value == 0:
+            raise syntax_error("The time after `within` is more than 0, as in 5m.", position)
+        return _Modifier("within_us", value, position)
 
     def last(self, word: Token, count: Token) -> _Modifier:
-        return _Modifier("last", _whole(count), position_of(count))
+        value, position = _whole(count), position_of(count)
+        if value > limits.PATTERN_LAST_MAX:
+            raise PatternTooLarge(position=position, last_max=limits.PATTERN_LAST_MAX)
+        if value == 0:
+            raise syntax_error("A pattern spans at least one event after `last`.", position)
+        return _Modifier("last", value, position)
 
     def how_often(self, word: Token) -> _Modifier:
         return _Modifier("once", word == "once", position_of(word))
 
 
-_WORDS = {"within_us": "within", "once": "once or repeat"}
+_WORDS = {"within_us": "`within`", "once": "`once` or `repeat`"}
 
 
 @cache

@@ -43,3 +43,13 @@ SELECT id, 'source ' || source_id AS owner, sealed FROM source_secrets WHERE id 
 UPDATE source_secrets s SET sealed = n.sealed
   FROM unnest(%(ids)s::bigint[], %(before)s::bytea[], %(sealed)s::bytea[]) AS n (id, before, sealed)
  WHERE s.id = n.id AND s.sealed = n.before
+
+-- name: sealed_of_connectors
+-- A batch of encrypted URLs of connectors, by id.
+SELECT id, 'connector ' || id AS owner, sealed FROM connectors WHERE id > %(after)s ORDER BY id LIMIT %(rows_max)s
+
+-- name: replace_of_connectors
+-- Unless a URL was replaced since it was read.
+UPDATE connectors k SET sealed = n.sealed
+  FROM unnest(%(ids)s::bigint[], %(before)s::bytea[], %(sealed)s::bytea[]) AS n (id, before, sealed)
+ WHERE k.id = n.id AND k.sealed = n.before

@@ -158,6 +158,7 @@ class World:
         self._sessions(zone, them)
         self._timers(zone)
         self._sources(zone)
+        self._connector(zone)
         self._patterns(zone)
 
     def _sessions(self, zone: LiveZone, them: str) -> None:
@@ -199,6 +200,16 @@ class World:
             assert made.status == 201, made
             self.marks[f"<{mark}>"] = str(made.json["id"])
             self.marks[f"<{mark}token>"] = made.json["path"].rpartition("/")[2]
+
+    def _connector(self, zone: LiveZone) -> None:
+        """Create a connector, which no process runs."""
+        url, settings = "postgresql://reader:word@127.0.0.1:1/shop", {"table": "outbox"}
+        body = {"name": "taken", "stream": "orders", "kind": "outbox-polling", "url": url}
+        made = zone.hub.call(
+            "POST", "/v1/connectors", {**body, "settings": settings}, key=zone.admin
+        )
+        assert made.status == 201, made
+        self.marks["<connector>"] = str(made.json["id"])
 
     def _timers(self, zone: LiveZone) -> None:
         """Create two suspended timers; the second one is past its end."""

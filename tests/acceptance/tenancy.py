@@ -172,6 +172,10 @@ READS = (
         "emit manage"),
     Row("POST /v1/sources/{source}/test", "/v1/sources/<source>/test", "emit manage",
         body={"body": "{}"}),
+    Row("GET /v1/connectors", "/v1/connectors", "emit manage", own=True),
+    Row("GET /v1/connectors/{connector}", "/v1/connectors/<connector>", "emit manage"),
+    Row("POST /v1/connectors/{connector}/test", "/v1/connectors/<connector>/test", "emit manage",
+        body={"row": {"id": 1}}),
     Row("GET /v1/types", "/v1/types", "emit listen manage peer", own=True),
     Row("GET /v1/types/{domain}/{type}", "/v1/types/<type>", "emit listen manage peer"),
     Row("GET /v1/types/{domain}/{type}/{version}", "/v1/types/<type>/1",
@@ -223,6 +227,11 @@ WRITES = (
     Row("POST /v1/sources/{source}/url", "/v1/sources/<source>/url", "emit manage", body={}),
     Row("POST /v1/sources/{source}/secrets", "/v1/sources/<source>/secrets", "emit manage",
         body={}),
+    Row("POST /v1/connectors", "/v1/connectors", "emit",
+        body={"stream": "<stream>", "client": "<client>", "name": "more", "kind": "outbox-polling",
+              "url": "postgresql://u@h/d", "settings": {"table": "t"}}),
+    Row("PATCH /v1/connectors/{connector}", "/v1/connectors/<connector>", "emit manage",
+        body={"on_refusal": "set_aside"}),
     Row("POST /v1/timers", "/v1/timers", "emit",
         body={"stream": "<stream>", "client": "<client>", "handle": "more", "after_s": 36_000}),
     Row("PATCH /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage", body={"suspended": False}),
@@ -317,6 +326,7 @@ WRITES = (
     Row("DELETE /v1/patterns/{pattern}", "/v1/patterns/<pattern>"),
     Row("DELETE /v1/pattern-groups/{pattern_group}", "/v1/pattern-groups/<patterngroup>"),
     Row("DELETE /v1/sources/{source}", "/v1/sources/<source>", "emit manage"),
+    Row("DELETE /v1/connectors/{connector}", "/v1/connectors/<connector>", "emit manage"),
     Row("DELETE /v1/timers/{timer}", "/v1/timers/<timer>", "emit manage"),
     Row("DELETE /v1/registrations/{registration}/timers/{handle}",
         "/v1/registrations/<registration>/timers/<handle>", "emit manage"),
@@ -448,7 +458,7 @@ class Tenants:
         self.marks["<patterngroupname>"] = name
 
     def _source(self) -> None:
-        """Create a source and let its provider send a request."""
+        """Create a source and let its provider send a request; create a connector."""
         made = _made(self.hub.call("POST", "/v1/sources", {
             "name": f"{NAME}-source", "stream": NAME, "provider": "api-key", "secret": SECRET,
             "options": {"name": "X-Key"}, "mapping": {"attributes": {"code": {"value": SECRET}}},
@@ -458,6 +468,12 @@ class Tenants:
         path = f"/v1/sources/{made['id']}/samples"
         sample = self.hub.call("GET", path, key=self.owner).json["items"][0]
         self.marks |= {"<source>": made["id"], "<sample>": sample["id"]}
+        made = _made(self.hub.call("POST", "/v1/connectors", {
+            "name": f"{NAME}-connector", "stream": NAME, "kind": "outbox-polling",
+            "url": f"postgresql://reader:{SECRET}@db.example/shop", "settings": {"table": SECRET},
+            "mapping": {"attributes": {"code": {"value": SECRET}}}, "enabled": False,
+        }, key=self.owner))  # fmt: skip
+        self.marks["<connector>"] = made["id"]
 
     def send(self, row: Row, who: str, *, zone: str = "") -> Answer:
         """Return the row's request by one of `keys`, by the `owner`, or by the `operator`."""

@@ -20,7 +20,7 @@ from tests.integration.up_process import EXPORT, HOME, Hub, manage, wait_until
 from tests.live import Answer, LiveHub
 from tests.live_processes import Processes, WebProcess
 
-FEW = ("--web", "1", "--forwarders", "0", "--workers", "0")
+FEW = ("--web", "1", "--forwarders", "0", "--workers", "0", "--connectors", "0")
 
 
 class WholeHub:

@@ -38,6 +38,7 @@ PAGES = {
     "applications": "Applications",
     "patterns": "Patterns",
     "sessions": "Sessions",
+    "connectors": "Connectors",
     "timers": "Timers",
     "channels": "Channels",
     "clients": "Clients",
@@ -63,6 +64,7 @@ FORMS = {  # what opens each
     "applications": "New application",
     "patterns": "New pattern",
     "sessions": "New session",
+    "connectors": "New connector",
     "timers": "New timer",
     "channels": "New channel",
     "clients": "New client",
@@ -188,7 +190,7 @@ def test_the_chosen_colours_stay(desk: Desk) -> None:
 def test_keys_lead_everywhere(desk: Desk) -> None:
     page = desk.open("overview", "Overview")
     for key, heading in (("l", "Live events"), ("s", "Streams"), ("t", "Types"), ("h", "Channels"),
-                         ("a", "Applications"), ("i", "Timers"),
+                         ("a", "Applications"), ("g", "Connectors"), ("i", "Timers"),
                          ("f", "Filters"), ("r", "Registrations"), ("n", "Sessions"),
                          ("p", "Groups"), ("m", "Limits"), ("b", "Members"), ("z", "Traces"),
                          ("u", "Audit trail"), ("w", "Operators"), ("v", "Patterns"),

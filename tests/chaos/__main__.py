@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.chaos import disk, patterns, report, timers
+from tests.chaos import disk, outbox, patterns, report, timers
 from tests.chaos.callbacks import run as callbacks
 from tests.chaos.circle import run as circle
 from tests.chaos.exact import run as exact
@@ -112,6 +112,7 @@ KINDS = {
     "circle": Kind(circle.add_arguments, circle.run),
     "disk": Kind(disk.add_arguments, disk.run),
     "backlog": Kind(backlog.add_arguments, backlog.run),
+    "outbox": Kind(outbox.add_arguments, outbox.run),
     "patterns": Kind(patterns.add_arguments, patterns.run),
     "outage": Kind(away.add_arguments, away.run),
     "storm": Kind(storm.add_arguments, storm.run),

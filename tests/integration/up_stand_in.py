@@ -58,6 +58,7 @@ def main() -> None:
             given.data,
             port=given.port,
             forwarders=0,
+            connectors=0,
             workers=0,
             restarts_max=given.restarts,
             manage=Path(__file__).resolve(),

@@ -36,4 +36,7 @@ async def _until_stopped(env: Env) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     archive = archive_of(env.archive_url)
     urls = (env.database_url, env.database_direct_url)
-    await forward(ForwarderSettings(*urls, archive, Path(env.data), env.mark_url), stop=stop)
+    settings = ForwarderSettings(
+        *urls, archive, Path(env.data), env.mark_url, env.store_dir, env.quota_bytes
+    )
+    await forward(settings, stop=stop)

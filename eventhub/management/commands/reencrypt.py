@@ -1,5 +1,5 @@
-"""`manage.py reencrypt`: encrypt the secrets of endpoints and sources under the present
-EVENTHUB_SECRET_KEY. Django module.
+"""`manage.py reencrypt`: encrypt the secrets of endpoints, sources and connectors under the
+present EVENTHUB_SECRET_KEY. Django module.
 """
 
 from typing import Any
@@ -18,9 +18,9 @@ _NAMED_MAX = 20
 
 class Command(HubCommand):
     help = (
-        "Encrypt the secrets of endpoints and sources under the present EVENTHUB_SECRET_KEY;"
-        " those of EVENTHUB_SECRET_KEY_FALLBACKS decrypt them. It can be repeated. See"
-        " docs/operations.md."
+        "Encrypt the secrets of endpoints, sources and connectors under the present"
+        " EVENTHUB_SECRET_KEY; those of EVENTHUB_SECRET_KEY_FALLBACKS decrypt them. It can be"
+        " repeated. See docs/operations.md."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -42,8 +42,9 @@ def _unreadable(done: Progress) -> str:
     first = ", ".join(sorted(done.unreadable)[:_NAMED_MAX])
     more = len(done.unreadable) - _NAMED_MAX
     return (
-        f"Secrets of {len(done.unreadable):,} endpoints and sources are encrypted under none of the"
-        f" keys: {first}{f' and {more:,} more' if more > 0 else ''}. Add the former key to"
-        " EVENTHUB_SECRET_KEY_FALLBACKS and run this command again, or set their secrets again"
-        " (POST /v1/endpoints/{endpoint}/secrets, POST /v1/sources/{source}/secrets)."
+        f"Secrets of {len(done.unreadable):,} endpoints, sources and connectors are encrypted under"
+        f" none of the keys: {first}{f' and {more:,} more' if more > 0 else ''}. Add the former key"
+        " to EVENTHUB_SECRET_KEY_FALLBACKS and run this command again, or set their secrets again"
+        " (POST /v1/endpoints/{endpoint}/secrets, POST /v1/sources/{source}/secrets, PATCH"
+        " /v1/connectors/{connector})."
     )

@@ -37,6 +37,9 @@ class Command(BaseCommand):
             "--workers", type=_whole(0), default=2, metavar="N", help="worker processes"
         )
         parser.add_argument(
+            "--connectors", type=_whole(0), default=1, metavar="N", help="connector processes"
+        )
+        parser.add_argument(
             "--restarts",
             dest="restarts_max",
             type=_whole(0),

@@ -15,6 +15,7 @@ const pages = [
   { path: "types", lazy: async () => ({ Component: (await import("../pages/TypesPage")).TypesPage }) },
   { path: "types/:domain/:type/:version?", lazy: async () => ({ Component: (await import("../pages/TypePage")).TypePage }) },
   { path: "applications", lazy: async () => ({ Component: (await import("../pages/ApplicationsPage")).ApplicationsPage }) },
+  { path: "connectors", lazy: async () => ({ Component: (await import("../pages/ConnectorsPage")).ConnectorsPage }) },
   { path: "sources", lazy: async () => ({ Component: (await import("../pages/SourcesPage")).SourcesPage }) },
   { path: "timers", lazy: async () => ({ Component: (await import("../pages/TimersPage")).TimersPage }) },
   { path: "channels", lazy: async () => ({ Component: (await import("../pages/ChannelsPage")).ChannelsPage }) },

@@ -22,12 +22,12 @@ export function Shortcuts({ zone }: { zone: string }) {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       if (event.key === "?") {
         open();
-      } else if (event.key === "g") {
-        began.current = event.timeStamp;
       } else if (event.timeStamp - began.current < PAUSE_MS_MAX) {
         began.current = -Infinity;
         const page = PAGES.find((one) => one.key === event.key);
         if (page !== undefined && includes(role, page.role ?? "viewer")) void navigate(pathIn(zone, page.path));
+      } else if (event.key === "g") {
+        began.current = event.timeStamp;
       }
     };
     document.addEventListener("keydown", pressed);

@@ -57,6 +57,9 @@ async def test_a_deleted_zone_ends_with_everything_in_it(
         assert ask(one, "POST", "timers", timer).status == 201
         source = {"stream": "orders", "name": "hook", "provider": "github"}
         assert ask(one, "POST", "sources", source).status == 201
+        url = {"url": "postgresql://u@h/d", "settings": {"table": "t"}, "kind": "outbox-polling"}
+        connector = {"stream": "orders", "name": "shop", **url}
+        assert ask(one, "POST", "connectors", connector).status == 201
         await until(lambda: one.emit("orders", EVENT).status == 200)  # noqa: B023
     sink.wait(1, "/zone")
     [(id,)] = hub.sql("SELECT id FROM zones WHERE name = %s", zone.name)
@@ -81,6 +84,7 @@ async def test_a_deleted_zone_ends_with_everything_in_it(
         "timers": "zone_id = %s",
         "timer_counts": "zone_id = %s",
         "sources": "zone_id = %s",
+        "connectors": "zone_id = %s",
     }
     left = {
         name: hub.sql(f"SELECT count(*) FROM {name} WHERE {of}", id)[0][0]
@@ -90,4 +94,5 @@ async def test_a_deleted_zone_ends_with_everything_in_it(
     assert other.emit("orders", EVENT).status == 200
     assert len(ask(other, "GET", "timers").json["items"]) == 1
     assert len(ask(other, "GET", "sources").json["items"]) == 1
+    assert len(ask(other, "GET", "connectors").json["items"]) == 1
     assert ask(other, "GET", "types/shop/order.placed").status == 200

@@ -3,6 +3,7 @@
 from tests.acceptance.recorded import (
     access,
     applications,
+    connectors,
     delivered,
     endpoints,
     every,
@@ -26,6 +27,7 @@ CALLS = [
     *interest.CALLS,
     *delivered.CALLS,
     *sources.CALLS,
+    *connectors.CALLS,
     *every.calls(),
     *every.OTHERS,
     sql("DELETE FROM job_runs WHERE state = 'waiting'"),
@@ -38,4 +40,5 @@ CALLS = [
     *patterns.ENDED,
     *interest.ENDED,
     *sources.ENDED,
+    *connectors.ENDED,
 ]

@@ -23,6 +23,7 @@ PARAMETERS = {
     "registration": "<registration>",
     "timer": "1",
     "source": "<source>",
+    "connector": "<connector>",
     "sample": "1",
     "pattern": "<pattern>",
     "pattern_group": "<patterngroup>",

@@ -200,3 +200,24 @@ def test_many_dry_runs_leave_the_database_to_others(hub: LiveHub, zone: LiveZone
     assert len(refused) < len(answers)
     for one in refused:
         one.refused(503, "unavailable")
+
+
+# nearly as many steps as a run may take
+BUSY = "(define n 0) (while (< n 1000) (set! n (+ n 1)))"
+
+
+def test_a_client_runs_one_pattern_at_a_time_and_refuses_no_other(zone: LiveZone) -> None:
+    """The long dry runs of one client refused those of all others, and the event loop of the web
+    process waited for their thread: emits took ten times as long.
+    """
+    path, call, other = "/v1/patterns/dry-run", zone.hub.call, zone.key("emit:*", client="other")
+    long = {"language": "agent", "text": BUSY, "events": events("A") * 100}
+    short = {"language": "ready", "text": "{a: A}", "events": events("A")}
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(call, "POST", path, long, key=zone.admin)
+        while (answer := call("POST", path, short, key=zone.admin)).status == 200:
+            assert not running.done()
+        answer.refused(503, "unavailable")
+        assert call("POST", path, short, key=other).status == 200
+        assert not running.done()
+    assert running.result().json["is_complete"]

@@ -195,7 +195,7 @@ def test_a_restart_reads_no_version_that_the_group_has_passed(
         connection = await psycopg.AsyncConnection.connect(world.url, autocommit=True)
         async with connection:
             adapt(connection)
-            return await load_group(connection, GroupLease(*lease))
+            return await load_group(connection, GroupLease(*lease), 0.0)
 
     found = asyncio.run(load())
     assert found is not None

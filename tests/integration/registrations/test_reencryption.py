@@ -88,7 +88,7 @@ def test_secrets_under_none_of_the_keys_are_listed_and_left(world: CallbacksWorl
     [lost] = add(world, LOST, 1)
     done = run(world, NEW, OLD)
     assert done.returncode == 1
-    refusal = "Secrets of 1 endpoints and sources are encrypted under none of the keys:"
+    refusal = "Secrets of 1 endpoints, sources and connectors are encrypted under none of the keys:"
     assert f"{refusal} endpoint {lost}." in done.stderr
     assert "EVENTHUB_SECRET_KEY_FALLBACKS" in done.stderr
     assert under(world, NEW).count(True) == 6

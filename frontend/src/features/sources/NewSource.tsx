@@ -3,10 +3,11 @@ import { useState } from "react";
 
 import { errorAt } from "../../api/problem";
 import { Form } from "../../parts/Form";
+import { objectOf } from "../../parts/objectOf";
 import { SecretOnce } from "../../parts/SecretOnce";
 import { ClientInput } from "../clients/ClientInput";
 import { StreamChoice } from "../jobs/StreamChoice";
-import { type NewSource as Body, objectOf, PROVIDERS, urlOf, useCreateSource } from "./sources";
+import { type NewSource as Body, PROVIDERS, urlOf, useCreateSource } from "./sources";
 
 interface Props {
   zone: string;

@@ -3,8 +3,9 @@ import { useState } from "react";
 
 import { Json } from "../../parts/Json";
 import { May } from "../../parts/May";
+import { objectOf } from "../../parts/objectOf";
 import { ProblemAlert } from "../../parts/ProblemAlert";
-import { objectOf, type Source, useChangeSource, useTryMap } from "./sources";
+import { type Source, useChangeSource, useTryMap } from "./sources";
 
 interface Props {
   zone: string;

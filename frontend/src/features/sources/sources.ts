@@ -111,17 +111,6 @@ export function shownUrl(path: string): Secret {
   return { name: "URL of the source", about: "The provider posts to it.", text: urlOf(path) };
 }
 
-/** The JSON object that was typed; empty text is an empty one; undefined: malformed. */
-export function objectOf(text: string): Mapping | undefined {
-  if (text.trim() === "") return {};
-  try {
-    const found: unknown = JSON.parse(text);
-    return typeof found === "object" && found !== null && !Array.isArray(found) ? (found as Mapping) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function at(zone: string, id: number) {
   return { path: { source: String(id) }, query: { zone } };
 }

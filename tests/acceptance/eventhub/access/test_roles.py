@@ -15,7 +15,7 @@ READS = frozenset(
         *("POST /v1/filters/check", "POST /v1/filters/explain", "POST /v1/filters/dry-run"),
         *("POST /v1/replays/preview", "POST /v1/endpoints/{endpoint}/recover/preview"),
         *("POST /v1/patterns/check", "POST /v1/patterns/dry-run"),
-        "POST /v1/sources/{source}/test",
+        *("POST /v1/sources/{source}/test", "POST /v1/connectors/{connector}/test"),
         "POST /v1/streams/{stream}/interest",
     }
 )

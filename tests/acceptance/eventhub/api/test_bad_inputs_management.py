@@ -17,7 +17,7 @@ from registrations.bulk.operations import BULK_ROUTES
 from registrations.explain.operations import EXPLAIN_ROUTES
 from registrations.interest.operations import INTEREST_ROUTES
 from registrations.sources.operations import SOURCE_ROUTES
-from tests.acceptance import bad_patterns, bad_sources, bad_timers
+from tests.acceptance import bad_connectors, bad_patterns, bad_sources, bad_timers
 from tests.acceptance.bad_inputs import EMIT, Bad, World, routes
 
 pytestmark = pytest.mark.usefixtures("untouched")
@@ -44,6 +44,7 @@ PARAMETERS = {
     "session_group": "<sessiongroup>",
     "secret": "1",
     "source": "<source>",
+    "connector": "<connector>",
     "sample": "1",
     "key": "a/b",
     "domain": "shop",
@@ -69,6 +70,7 @@ UNKNOWN = {  # what no name can be is not there
     "session_group": "unknown_session_group",
     "secret": "unknown_secret",
     "source": "unknown_source",
+    "connector": "unknown_connector",
     "sample": "unknown_sample",
     "job": "unknown_job",
     "run": "unknown_run",
@@ -423,6 +425,7 @@ CASES = (
     *bad_timers.bad_requests(),
     *bad_patterns.bad_requests(),
     *bad_sources.bad_requests(),
+    *bad_connectors.bad_requests(),
 )
 
 

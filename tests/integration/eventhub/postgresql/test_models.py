@@ -31,7 +31,7 @@ from tests.forked import manage_given as manage
 FOLDERS = ("eventhub", "registrations", "delivery", "sparkjobs")
 LABELS = (
     *("access", "eventlog", "types", "applications", "monitoring", "hub_sessions", "registrations"),
-    *("timers", "sources", "hub_patterns", "delivery", "jobs"),
+    *("timers", "sources", "connectors", "hub_patterns", "delivery", "jobs"),
 )
 PARTS = {
     "table": """

@@ -20,6 +20,7 @@ from eventhub_client.remote import HubClient
 from eventhub_client.types import Cursor, Delivered
 
 from eventhub.base import limits
+from tests.acceptance.whole_hub import FEW
 from tests.integration.up_process import EMBEDDED_VARIABLES, HOME, Hub
 
 FIRST_EVENT_PATIENCE_S = 60.0
@@ -94,7 +95,7 @@ def before(root: Path) -> FirstRun:
 @pytest.fixture(scope="module")
 def killed(root: Path, before: FirstRun) -> bool:
     """Return whether the second run continued the first; it is ended by SIGKILL."""
-    with demo_hub(root, signal.SIGKILL, "--web", "1", "--forwarders", "0", "--workers", "0") as hub:
+    with demo_hub(root, signal.SIGKILL, *FEW) as hub:
         return before.continues(hub)
 
 

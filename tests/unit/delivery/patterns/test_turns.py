@@ -104,6 +104,21 @@ def test_time_that_outputs_take_elsewhere_is_paused_for_too() -> None:
     assert asyncio.run(waited_s()) >= 0.05 * limits.PATTERN_SLICE_PAUSE - 0.002
 
 
+def test_a_client_pauses_also_after_one_of_its_groups_has_ended() -> None:
+    """What the client had used was forgotten: groups that came and went ended all its pauses."""
+
+    async def waited_s() -> float:
+        turns = GroupTurns()
+        await turns.run(1, iter([None]))
+        turns.charge(2, 0.05)
+        turns.forget_idle()
+        began_s = time.monotonic()
+        await turns.run(2, iter([None]))
+        return time.monotonic() - began_s
+
+    assert asyncio.run(waited_s()) >= 0.05 * limits.PATTERN_SLICE_PAUSE - 0.002
+
+
 def test_a_client_alone_does_not_pause_for_its_outputs() -> None:
     async def waited_s() -> float:
         turns = GroupTurns()

@@ -1,5 +1,7 @@
 """Patterns are parsed, printed back, and refused with a position and a hint."""
 
+from itertools import product
+
 import pytest
 
 from eventhub.base import limits
@@ -79,6 +81,23 @@ def test_actions_belong_to_the_part_before_them() -> None:
     assert isinstance(part.right, Do)
 
 
+LONG = """({v[3..10]: A | $x > 1}; {b: B} butnot {C}) where span(v.x) < 5
+    do notify(v, b) to 's', announce(C::D, {x = b.x, n = count(v)}), increment n per $u last 9"""
+WORDS = ("last", "x", "(", ")", "{", "}", "[", ",", ":", ";", "|", "5", "'t'", "$p", "=", "..", "")
+
+
+def test_a_mistake_after_any_character_has_a_position() -> None:
+    """Some were answered with a fault of the hub, such as a bracket that is not closed."""
+    for end, word in product(range(len(LONG)), WORDS):
+        text = f"{LONG[:end]} {word}"
+        try:
+            parse_pattern(text)
+        except (FilterSyntax, PatternTooLarge) as error:
+            found = error.details
+            line = text.split("\n")[found["line"] - 1]
+            assert 1 <= found["column"] <= len(line) + 1, text
+
+
 @pytest.mark.parametrize(
     ("text", "line", "column", "help_"),
     [
@@ -138,12 +157,20 @@ def test_actions_belong_to_the_part_before_them() -> None:
         ("{a: A} do assign s = T", 1, 22, "new event"),
         (f"{{a: A}} do announce({'T' * 1_025}, {{}})", 1, 20, "more than 1024 characters"),
         ("{A} within 5", 1, 12, "units are ms, s, m, h and d"),
-        ("{A} within 0s", 1, 1, "more than no time"),
-        ("{A} last 0", 1, 1, "at least one event"),
+        ("{A} within 0s", 1, 12, "more than 0"),
+        ("{A} last 0", 1, 10, "at least one event"),
+        ("{v[1..2] w: A}", 1, 10, "Expected : and a type"),
+        ("{v[1..2]", 1, 9, "Expected : and a type"),
+        ("{a: A} where sum(a.x > 1", 1, 22, "closing parenthesis"),
+        ("{a: A} do notify(a b)", 1, 20, "a comma or the closing bracket"),
+        ("{a: A} do notify to 's'", 1, 18, "an opening parenthesis"),
+        ("{a: A} do announce(B, {x = a.x per $u", 1, 32, "a comma or the closing bracket"),
+        ("{A}; {b last", 1, 9, "After a type"),
+        ("{A}; {B | $x > 1 last 2}", 1, 18, "Expected `and`, `or`"),
         ("{A} last", 1, 9, "whole number"),
         ("{A} per user", 1, 9, "per $user"),
         ("{A} within 1s within 2s", 1, 22, "only one `within`"),
-        ("{A} once repeat", 1, 10, "only one `once or repeat`"),
+        ("{A} once repeat", 1, 10, "only one `once` or `repeat`"),
     ],
 )
 def test_errors_have_a_position_and_a_hint(text: str, line: int, column: int, help_: str) -> None:

@@ -1,0 +1,21 @@
+"""The kinds of connectors, one module each: one more is one file and one line here.
+SQL module.
+"""
+
+from typing import Any
+
+import msgspec
+
+from eventhub.event.inbound import refuse_json
+from registrations.connectors.kinds import outbox_polling
+from registrations.connectors.kinds.kind import ConnectorKind
+
+KINDS: dict[str, ConnectorKind] = {one.KIND.name: one.KIND for one in (outbox_polling,)}
+
+
+def parse_settings(kind: ConnectorKind, given: Any) -> Any:
+    """Return the settings of a kind. Raises subclasses of BadRequest with the field."""
+    try:
+        return msgspec.convert(given, kind.settings)
+    except msgspec.ValidationError as error:
+        refuse_json(error)
