@@ -88,7 +88,7 @@ TRANSACTION_IDLE_S_MAX = 3
 # the same for a transaction that only reads, and may read a remote archive meanwhile
 READING_IDLE_S_MAX = 30
 APPEND_TIMEOUT_S_MAX = 5  # one transaction; a stopped PostgreSQL gives 503, not a hanging caller
-APPEND_LOOK_S = 0.1  # between two looks of an append at a connection without news
+STATEMENT_LOOK_S = 0.1  # between two looks at a connection that announces no answer
 PRODUCER_WINDOW = 4_096  # recent numbers stored per producer; at least four times BATCH_EVENTS_MAX
 # incarnations stored at a time; the least recently used expire first
 PRODUCERS_PER_CLIENT_STREAM_MAX = 1_000
@@ -236,6 +236,7 @@ SOCKETS_FULL_RETRY_S = 2  # the Retry-After of such a refusal
 LISTENERS_PER_SOCKET_MAX = 64
 MESSAGE_BYTES_MAX = 64 * 1024  # one message from a client; the largest is a listen with pairs
 MESSAGES_PER_S_MAX = 200  # from one socket; beyond it the hub reads more slowly
+ACKNOWLEDGEMENT_WEIGHT = 0.05  # of a message: it needs no task and no statement
 WINDOW_EVENTS_MAX = 10_000  # unacknowledged events that a listener may request
 RESEND_SEQUENCES_MAX = 1_000  # that a reader may request again at once; one page of the log
 UNSENT_BYTES_MAX = 4 * 1024 * 1024  # two of the largest frames; pongs count too

@@ -40,6 +40,7 @@ def test_a_pattern_is_checked_tried_and_created_in_the_console(desk: Desk) -> No
     expect(form.get_by_text("Events: 2, matches: 1")).to_be_visible()
     steps = form.get_by_role("list", name="Steps").get_by_role("listitem")
     expect(steps.filter(has_text="1. d::A").first).to_contain_text("waiting")
+    expect(steps.filter(has_text="2. d::B").first).to_contain_text("match a = event 1; b = event 2")
     form.get_by_role("button", name="Create", exact=True).click()
 
     shown = desk.drawer("Pattern")
@@ -58,3 +59,33 @@ def test_a_pattern_is_checked_tried_and_created_in_the_console(desk: Desk) -> No
     expect(shown.get_by_label("Pattern", exact=True)).to_have_value("{a: A}")
     shown.get_by_role("button", name="Change").click()
     expect(shown.get_by_text("Changed in the meantime")).to_be_visible()
+
+
+def test_patterns_are_found_by_their_group_and_state(desk: Desk) -> None:
+    """Among a thousand patterns of a client one looked for the suspended ones page by page."""
+    zone, key = desk.zone, desk.zone.admin
+    zone.create_stream("orders")
+    for group in ("one", "other"):
+        body = {"name": group, "streams": ["orders"]}
+        assert desk.hub.call("POST", "/v1/pattern-groups", body, key=key).status == 201
+        patterns = [
+            {"group": group, "name": f"{group}-{n}", "language": "ready", "text": "{a: A}"}
+            for n in range(2)
+        ]
+        made = desk.hub.call("POST", "/v1/patterns", patterns, key=key).json["items"]
+    path = f"/v1/patterns/{made[1]['id']}"
+    assert desk.hub.call("PATCH", path, {"suspended": True}, key=key).status == 200
+
+    page = desk.open("patterns", "Patterns")
+    rows = page.get_by_role("table", name="Patterns").locator("tbody tr")
+    expect(rows).to_have_count(4)
+    page.get_by_role("table", name="Pattern groups").get_by_text("other", exact=True).click()
+    desk.drawer("Pattern group").get_by_role("button", name="Show its patterns").click()
+    expect(rows).to_have_count(2)
+    page.get_by_role("combobox", name="In the state").click()
+    page.get_by_role("option", name="suspended").click()
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("other-1")
+    page.get_by_role("combobox", name="In the state").click()
+    page.get_by_role("option", name="ended", exact=True).click()
+    expect(page.get_by_text("No such patterns")).to_be_visible()

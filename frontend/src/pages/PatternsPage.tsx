@@ -3,12 +3,12 @@ import { useSearchParams } from "react-router";
 
 import { type Faults, isFaulty, numberAt } from "../api/address";
 import { useZone } from "../api/zone";
-import { ClientFilter } from "../features/clients/ClientFilter";
 import { NewPattern } from "../features/patterns/NewPattern";
 import { NewPatternGroup } from "../features/patterns/NewPatternGroup";
 import { PatternDetail } from "../features/patterns/PatternDetail";
+import { PatternFilters } from "../features/patterns/PatternFilters";
 import { PatternGroupDetail } from "../features/patterns/PatternGroupDetail";
-import { languageText, type Pattern, type PatternGroup, usePatternGroups, usePatterns } from "../features/patterns/patterns";
+import { languageText, type Pattern, type PatternFilter, type PatternGroup, STATUSES, usePatternGroups, usePatterns } from "../features/patterns/patterns";
 import { PatternState } from "../features/patterns/PatternState";
 import type { Column } from "../parts/DataTable";
 import { Empty } from "../parts/Empty";
@@ -38,8 +38,7 @@ const GROUP_COLUMNS: Column<PatternGroup>[] = [
   { title: "Consumed events", cell: ({ consumed }) => whole(consumed), right: true },
 ];
 
-interface Asked {
-  client?: string;
+interface Asked extends PatternFilter {
   pattern?: number;
   pattern_group?: number;
 }
@@ -49,11 +48,15 @@ export function PatternsPage() {
   const zone = useZone();
   const [search, setSearch] = useSearchParams();
   const faults: Faults = {};
-  const client = search.get("client") || undefined;
+  const filter: PatternFilter = {
+    client: search.get("client") || undefined,
+    group: search.get("group") || undefined,
+    status: STATUSES.find((one) => one === search.get("status")),
+  };
   const pattern = numberAt(search, "pattern", faults);
   const group = numberAt(search, "pattern_group", faults);
   const go = (part: Asked) => setSearch(searchOf(part));
-  const close = () => go({ client });
+  const close = () => go(filter);
   return (
     <>
       <PageHeader title="Patterns" about="Registrations that wait for a combination of events; their outcomes are events.">
@@ -63,38 +66,38 @@ export function PatternsPage() {
               zone={zone}
               onMade={(id) => {
                 made();
-                go({ client, pattern_group: id });
+                go({ ...filter, pattern_group: id });
               }}
             />
           )}
         </New>
-        <New label="New pattern">
+        <New label="New pattern" size="xl">
           {(made) => (
             <NewPattern
               zone={zone}
               onMade={(id) => {
                 made();
-                go({ client, pattern: id });
+                go({ ...filter, pattern: id });
               }}
             />
           )}
         </New>
       </PageHeader>
       <Stack gap="lg">
-        <ClientFilter zone={zone} value={client} onChange={(next) => go({ client: next })} />
-        {isFaulty(faults) ? <FaultAlert faults={faults} search={search} /> : <Patterns zone={zone} client={client} onOpen={(id) => go({ client, pattern: id })} />}
+        <PatternFilters zone={zone} filter={filter} onChange={go} />
+        {isFaulty(faults) ? <FaultAlert faults={faults} search={search} /> : <Patterns zone={zone} filter={filter} onOpen={(id) => go({ ...filter, pattern: id })} />}
         <section>
           <Title order={2} mb="xs">
             Pattern groups
           </Title>
-          <Groups zone={zone} client={client} onOpen={(id) => go({ client, pattern_group: id })} />
+          <Groups zone={zone} client={filter.client} onOpen={(id) => go({ ...filter, pattern_group: id })} />
         </section>
       </Stack>
       <Side of={pattern} title={(id) => `Pattern ${id}`} size="xl" onClose={close}>
         {(id) => <PatternDetail key={id} zone={zone} id={id} onDeleted={close} />}
       </Side>
       <Side of={group} title={(id) => `Pattern group ${id}`} size="xl" onClose={close}>
-        {(id) => <PatternGroupDetail key={id} zone={zone} id={id} onDeleted={close} />}
+        {(id) => <PatternGroupDetail key={id} zone={zone} id={id} onPatterns={go} onDeleted={close} />}
       </Side>
     </>
   );
@@ -102,26 +105,35 @@ export function PatternsPage() {
 
 interface ListProps {
   zone: string;
-  client: string | undefined;
   onOpen: (id: number) => void;
 }
 
-function Patterns({ zone, client, onOpen }: ListProps) {
+function Patterns({ zone, filter, onOpen }: ListProps & { filter: PatternFilter }) {
+  const isFiltered = Object.values(filter).some((one) => one !== undefined);
   return (
     <Listed
-      list={usePatterns(zone, client)}
+      list={usePatterns(zone, filter)}
       label="Patterns"
       columns={COLUMNS}
       keyOf={({ id }) => String(id)}
       nameOf={({ name }) => `Pattern ${name}`}
       onOpen={({ id }) => onOpen(id)}
       minWidth={820}
-      empty={<Empty title="No patterns" about="A pattern finds several events that belong together, such as an alarm that no all-clear follows. Create a pattern group first." />}
+      empty={
+        isFiltered ? (
+          <Empty title="No such patterns" about="No pattern passes the filters." />
+        ) : (
+          <Empty
+            title="No patterns"
+            about="A pattern finds several events that belong together, such as an alarm that no all-clear follows. Create a pattern group first."
+          />
+        )
+      }
     />
   );
 }
 
-function Groups({ zone, client, onOpen }: ListProps) {
+function Groups({ zone, client, onOpen }: ListProps & { client: string | undefined }) {
   return (
     <Listed
       list={usePatternGroups(zone, client)}
@@ -136,10 +148,8 @@ function Groups({ zone, client, onOpen }: ListProps) {
   );
 }
 
-function searchOf({ client, pattern, pattern_group: group }: Asked): URLSearchParams {
+function searchOf(asked: Asked): URLSearchParams {
   const search = new URLSearchParams();
-  if (client !== undefined) search.set("client", client);
-  if (pattern !== undefined) search.set("pattern", String(pattern));
-  if (group !== undefined) search.set("pattern_group", String(group));
+  for (const [name, value] of Object.entries(asked)) if (value !== undefined) search.set(name, String(value));
   return search;
 }

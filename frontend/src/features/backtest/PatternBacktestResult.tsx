@@ -12,7 +12,8 @@ import { whole } from "../../parts/text";
 import { Judgement } from "../jobs/Judgement";
 import { Rows } from "../jobs/Rows";
 import type { ResultProps } from "../jobs/types";
-import { positionText, WaitingPart } from "../patterns/WaitingPart";
+import { outputText, positionText } from "../patterns/outputText";
+import { WaitingPart } from "../patterns/WaitingPart";
 import { Histogram } from "./Histogram";
 import { type PatternBacktestDetails, type PatternOutput, patternDetails, patternParams, patternSearch } from "./patternBacktest";
 
@@ -97,7 +98,7 @@ function Outputs({ title, outputs, count }: { title: string; outputs: PatternOut
     { title: "By the event", cell: ({ at }) => positionText(at) },
     { title: "Output", cell: ({ output }) => output },
     { title: "Key", cell: ({ key }) => (key == null ? "–" : JSON.stringify(key)) },
-    { title: "Contents", cell: (one) => <code>{contentsOf(one)}</code>, width: 420 },
+    { title: "Contents", cell: (one) => <code>{outputText(one)}</code>, width: 420 },
   ];
   const shown = outputs.length < count ? `${whole(outputs.length)} of ${whole(count)}` : `all ${whole(count)}`;
   return (
@@ -105,15 +106,6 @@ function Outputs({ title, outputs, count }: { title: string; outputs: PatternOut
       <DataTable label={title} items={outputs} columns={columns} keyOf={(one) => String(outputs.indexOf(one))} />
     </Card>
   );
-}
-
-function contentsOf({ bindings, event, fault }: PatternOutput): string {
-  if (fault !== undefined) return `${fault.code}: ${fault.message}`;
-  if (event != null) return `${event.domain === "" ? "" : `${event.domain}::`}${event.type} ${JSON.stringify(event.attributes)}`;
-  if (bindings === null) return "(too long)";
-  return Object.entries(bindings)
-    .map(([name, bound]) => `${name} = ${bound.map(positionText).join(", ")}`)
-    .join("; ");
 }
 
 function Waiting({ found: { waiting, waiting_keys: keys } }: { found: PatternBacktestDetails }) {

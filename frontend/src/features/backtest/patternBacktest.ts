@@ -1,14 +1,10 @@
+import type { Output } from "../patterns/outputText";
 import { type Language, LANGUAGES, type Part, type Position } from "../patterns/patterns";
 import type { OneRun } from "../jobs/types";
 
 /** An output of a pattern that is listed in its result. */
-export interface PatternOutput {
-  output: "match" | "notify" | "announce" | "failed";
+export interface PatternOutput extends Output {
   at: Position & { appended_at: string };
-  key?: unknown;
-  bindings: Record<string, Position[]> | null; // null: too long
-  event?: { domain: string; type: string; attributes: Record<string, unknown> } | null;
-  fault?: PatternFault;
 }
 
 interface PatternFault {

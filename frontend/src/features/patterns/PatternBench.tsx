@@ -5,6 +5,7 @@ import { parseExactly } from "../../api/exact";
 import { errorAt } from "../../api/problem";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { State } from "../../parts/State";
+import { type Output, outputText } from "./outputText";
 import { type Language, type Part, type Step, useBench } from "./patterns";
 import { WaitingPart } from "./WaitingPart";
 
@@ -73,17 +74,20 @@ export function PatternBench({ zone, language, text, once = false }: Props) {
 
 function OneStep({ step }: { step: Step }) {
   const event = step.event as { order: number; domain: string; type: string };
-  const outputs = step.outputs as { output: string }[];
+  const outputs = step.outputs as unknown as Output[];
   return (
     <div role="listitem">
       <Text size="sm" fw={600}>
-        {event.order}. {event.domain}::{event.type} {outputs.map(({ output }, index) => (
-          <State key={index} state={output === "match" ? "ok" : output} label={output} />
-        ))}
+        {event.order}. {event.domain}::{event.type}
       </Text>
+      {outputs.map((one, index) => (
+        <Text key={index} size="sm">
+          <State state={one.output === "match" ? "ok" : one.output} label={one.output} /> <code>{outputText(one)}</code>
+        </Text>
+      ))}
       {step.tree === null ? (
         <Text size="sm" c="dimmed">
-          No event is bound.
+          {outputs.length > 0 ? "Nothing is waited for." : "No event is bound."}
         </Text>
       ) : (
         <List listStyleType="none" size="sm">

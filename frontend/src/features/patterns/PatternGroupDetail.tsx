@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Stack, Text } from "@mantine/core";
+import { Alert, Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { IconAlertCircle, IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 
@@ -9,16 +9,17 @@ import { Moment } from "../../parts/Moment";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { Removal } from "../../parts/Removal";
 import { whole } from "../../parts/text";
-import { onePatternGroup, type PatternGroup, useDeletePatternGroup, useSuspendPatternGroup } from "./patterns";
+import { onePatternGroup, type PatternFilter, type PatternGroup, useDeletePatternGroup, useSuspendPatternGroup } from "./patterns";
 
 interface Props {
   zone: string;
   id: number;
+  onPatterns: (filter: PatternFilter) => void; // shows those of the group
   onDeleted: () => void;
 }
 
 /** One pattern group: its streams, how far it is, and its actions. */
-export function PatternGroupDetail({ zone, id, onDeleted }: Props) {
+export function PatternGroupDetail({ zone, id, onPatterns, onDeleted }: Props) {
   const { data, error, isError, refetch } = useQuery(onePatternGroup(zone, id));
   const suspend = useSuspendPatternGroup(zone, id);
   const remove = useDeletePatternGroup(zone, id);
@@ -40,6 +41,9 @@ export function PatternGroupDetail({ zone, id, onDeleted }: Props) {
           ["Created", <Moment key="created" at={data.created_at} />],
         ]}
       />
+      <Anchor component="button" type="button" size="sm" ta="left" onClick={() => onPatterns({ client: data.client, group: data.name })}>
+        Show its patterns
+      </Anchor>
       <May>
         <Group gap="xs">
           <Button variant="default" loading={suspend.isPending} leftSection={<IconPlayerPause size={16} />} onClick={() => suspend.mutate(true)}>

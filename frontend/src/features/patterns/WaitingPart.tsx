@@ -1,18 +1,19 @@
 import { List, Text } from "@mantine/core";
 
 import { State } from "../../parts/State";
-import type { Part, Position } from "./patterns";
+import { boundText } from "./outputText";
+import type { Part } from "./patterns";
 
 /** A part of a pattern with its status and what it has bound, and its own parts. */
 export function WaitingPart({ part }: { part: Part }) {
-  const bound = Object.entries(part.bound).map(([name, events]) => `${name} = ${events.map(positionText).join(", ")}`);
+  const bound = boundText(part.bound);
   return (
     <List.Item>
       <code>{part.element}</code> <State state={part.status === "matched" ? "ok" : part.status} label={part.status} />
-      {part.children.length === 0 && bound.length > 0 && (
+      {part.children.length === 0 && bound !== "" && (
         <Text span size="sm" c="dimmed">
           {" "}
-          {bound.join("; ")}
+          {bound}
         </Text>
       )}
       {part.children.length > 0 && (
@@ -24,10 +25,4 @@ export function WaitingPart({ part }: { part: Part }) {
       )}
     </List.Item>
   );
-}
-
-/** The position of an event in words; of one that a pattern created, its type. */
-export function positionText({ order, type, stream, sequence }: Position): string {
-  if (sequence === undefined) return type ?? "";
-  return stream === undefined ? `event ${order ?? sequence}` : `${stream} ${sequence}`;
 }

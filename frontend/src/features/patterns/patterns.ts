@@ -41,15 +41,23 @@ export function languageText(language: Language): string {
   return LANGUAGES.find(({ value }) => value === language)?.label ?? language;
 }
 
+export const STATUSES: Pattern["status"][] = ["running", "suspended", "ended", "stopped"];
+
+export interface PatternFilter {
+  client?: string;
+  group?: string; // its name
+  status?: Pattern["status"];
+}
+
 const PATTERNS = "patterns";
 const GROUPS = "pattern-groups";
 const REFRESH_MS = 5_000;
 const PAUSE_MS = 250; // without typing, before a check
 
-export function usePatterns(zone: string, client: string | undefined) {
+export function usePatterns(zone: string, filter: PatternFilter) {
   return useInfiniteQuery({
-    queryKey: [PATTERNS, zone, "pages", client],
-    queryFn: ({ pageParam }) => done(api.GET("/v1/patterns", { params: { query: { zone, client, after: pageParam, limit: 100 } } })),
+    queryKey: [PATTERNS, zone, "pages", filter],
+    queryFn: ({ pageParam }) => done(api.GET("/v1/patterns", { params: { query: { zone, ...filter, after: pageParam, limit: 100 } } })),
     refetchInterval: REFRESH_MS,
     ...PAGING,
   });
@@ -64,13 +72,13 @@ export function usePatternGroups(zone: string, client: string | undefined) {
   });
 }
 
-/** Query the names of a client's groups, at most the first thousand. */
-export function usePatternGroupNames(zone: string, client: string) {
+/** Query the names of the groups of a client or of all, at most of the first thousand. */
+export function usePatternGroupNames(zone: string, client: string | undefined) {
   return useQuery({
     queryKey: [GROUPS, zone, "names", client],
     queryFn: async () => {
       const found = await done(api.GET("/v1/pattern-groups", { params: { query: { zone, client, limit: 1000 } } }));
-      return found.items.map(({ name }) => name);
+      return [...new Set(found.items.map(({ name }) => name))];
     },
     enabled: client !== "",
     retry: false, // the client may be half typed
