@@ -38,7 +38,7 @@ _URLS = ("DATABASE_URL", "DATABASE_DIRECT_URL", "REDIS_URL")
 
 @contextmanager
 def without_urls() -> Iterator[None]:
-    """Hide the servers of the tests: another one is started."""
+    """Remove the servers of the tests from the environment: another one is started."""
     hidden = {name: os.environ.pop(name) for name in _URLS if name in os.environ}
     try:
         yield
