@@ -9,7 +9,7 @@ together with the versions, and again for the groups of a barrier.
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sys import intern
 from typing import Any, NamedTuple
 
@@ -33,7 +33,15 @@ from registrations.matching.spec import Specs
 from registrations.matching.strategies import AUTO
 from registrations.matching.versions import StreamVersion, SuspensionSpan
 
-SQL = queries.load("registrations/sql/catalog.sql")
+_FILE = "registrations/sql/catalog.sql"
+SQL = queries.load(_FILE, {"groups": "%(groups)s::bigint[]"})
+_OF_REGISTRATIONS = queries.load(
+    _FILE,
+    {
+        "groups": "ARRAY(SELECT group_id FROM registration_versions"
+        " WHERE registration_id = ANY (%(registrations)s::bigint[]))"
+    },
+)
 
 _ROWS_PER_FETCH = 2_000  # take some ms of the event loop
 
@@ -81,7 +89,6 @@ class VersionQuery(NamedTuple):
 
     stream_id: int
     after: int | None = None
-    registrations: list[int] | None = None
 
 
 class ChangedVersionQuery(NamedTuple):
@@ -142,11 +149,13 @@ class _GroupParent(NamedTuple):
     parent_id: int
 
 
-class GroupedMatching(NamedTuple):
-    """What applies to versions in groups: the suspensions as of `suspensions_of`, the parents of
-    the groups that have one, and the strategy by which the stream's events are matched.
+class StreamRegistrations(NamedTuple):
+    """Registrations in a stream: their versions, the suspensions of their groups as of
+    `suspensions_of`, the parents of the groups that have one, and the strategy by which the
+    stream's events are matched.
     """
 
+    written: list[StoredVersion]
     suspensions: dict[int, tuple[SuspensionSpan, ...]]
     parents: dict[int, int]
     strategy: str
@@ -164,7 +173,8 @@ async def versions_of_stream(
     connection: Connection, stream_id: int, after: int
 ) -> list[StoredVersion]:
     """Return all versions with an endpoint that can apply to an event after that sequence."""
-    return await _read(connection, VersionQuery(stream_id, after=after))
+    query = VersionQuery(stream_id, after=after)
+    return await _read(connection, "versions", query._asdict())
 
 
 async def versions_of_barriers(
@@ -173,7 +183,8 @@ async def versions_of_barriers(
     """Return the versions with an endpoint that begin or end at the barriers, including versions
     that never applied to an event.
     """
-    return await _read(connection, ChangedVersionQuery(stream_id, barriers=list(barriers)))
+    query = ChangedVersionQuery(stream_id, barriers=list(barriers))
+    return await _read(connection, "versions_changed", query._asdict())
 
 
 async def versions_since(connection: Connection, facts: EpochFacts) -> list[StoredVersion]:
@@ -181,7 +192,7 @@ async def versions_since(connection: Connection, facts: EpochFacts) -> list[Stor
     its snapshot, and those that it could not hold. Some of them may be unchanged.
     """
     changed = ChangedVersionQuery(facts.stream, xmin=str(facts.xmin), others=list(facts.refused))
-    return await _read(connection, changed)
+    return await _read(connection, "versions_changed", changed._asdict())
 
 
 async def ended_since(connection: Connection, facts: EpochFacts) -> dict[int, int]:
@@ -205,22 +216,6 @@ async def stream_snapshot(connection: Connection, stream_id: int) -> StreamSnaps
 async def client_names(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
     rows = await fetch_all(connection, _ClientName, SQL["client_names"], (list(ids),))
     return {row.id: intern(row.name) for row in rows}
-
-
-async def versions_of_registrations(
-    connection: Connection, ids: Sequence[int], stream_id: int, after: int
-) -> list[StoredVersion]:
-    """Return the versions of some registrations that can apply to an event after that sequence,
-    with an endpoint or without. Those of a few are read by one statement, not through a cursor:
-    many sessions return at once.
-    """
-    query = VersionQuery(stream_id, after=after, registrations=list(ids))
-    if len(ids) > limits.REGISTRATIONS_READ_AT_ONCE_MAX:
-        return await _read(connection, query)
-    async with connection.cursor(row_factory=named(StoredVersion)) as cursor:
-        # planned for these registrations: a plan for any would read all versions of the stream
-        await cursor.execute(SQL["versions"], query._asdict(), prepare=False)
-        return await cursor.fetchall()
 
 
 async def compiled(
@@ -247,22 +242,29 @@ async def suspensions_of(
     return _spans(ids, await fetch_all(connection, _GroupSuspension, SQL["suspensions"], values))
 
 
-async def matching_of(
-    connection: Connection, groups: Collection[int], stream_id: int, after: int
-) -> GroupedMatching:
-    """Return what applies to versions in these groups, and how the stream's events are matched, in
-    one round trip.
+async def registrations_in_stream(
+    connection: Connection, ids: Sequence[int], stream_id: int, after: int
+) -> StreamRegistrations:
+    """Return some registrations in a stream: their versions that can apply to an event after that
+    sequence, with an endpoint or without, and what else decides on their matches. Those of a few
+    are read in one round trip: many sessions return at once.
     """
-    ids = list(groups)
-    values = {"groups": ids, "stream_id": stream_id, "after": after}
+    values = {"registrations": list(ids), "stream_id": stream_id, "after": after}
+    versions = connection.cursor(row_factory=named(StoredVersion))
     suspensions = cursor_of(connection, _GroupSuspension)
     parents, strategy = cursor_of(connection, _GroupParent), scalars(connection)
+    many = len(ids) > limits.REGISTRATIONS_READ_AT_ONCE_MAX
+    written = await _read(connection, "versions_of", values) if many else []
     async with connection.pipeline():
-        await suspensions.execute(SQL["suspensions"], values)
-        await parents.execute(SQL["parents"], (ids,))
+        if not many:
+            await versions.execute(SQL["versions_of"], values)
+        # later than the versions, whose groups are thus found
+        await suspensions.execute(_OF_REGISTRATIONS["suspensions"], values)
+        await parents.execute(_OF_REGISTRATIONS["parents"], values)
         await strategy.execute(SQL["strategy"], (stream_id,))
-    return GroupedMatching(
-        _spans(ids, await suspensions.fetchall()),
+    return StreamRegistrations(
+        written if many else await versions.fetchall(),
+        _spans((), await suspensions.fetchall()),
         dict(await parents.fetchall()),
         await strategy.fetchone() or AUTO,
     )
@@ -339,7 +341,7 @@ def _compile(
 
 
 async def _read(
-    connection: Connection, query: VersionQuery | ChangedVersionQuery
+    connection: Connection, name: str, values: Mapping[str, Any]
 ) -> list[StoredVersion]:
     """Fetch versions in batches, so that 100,000 of them do not block the event loop."""
     async with (
@@ -348,6 +350,5 @@ async def _read(
     ):
         cursor.itersize = _ROWS_PER_FETCH
         await connection.execute(SQL["raise_work_mem"])
-        name = "versions" if isinstance(query, VersionQuery) else "versions_changed"
-        await cursor.execute(SQL[name], query._asdict())
+        await cursor.execute(SQL[name], values)
         return [row async for row in cursor]

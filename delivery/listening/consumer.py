@@ -45,7 +45,7 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._monitor = monitor
         self._pumping: asyncio.Task[None] | None = None
         self._second = 0
-        self._messages = 0
+        self._messages = 0.0  # in this second
         self._send_frames: SendFrames = self._send_each
         self._handled = 0  # messages that `receive` got
 
@@ -76,8 +76,8 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._pumping = asyncio.create_task(self._run())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        if not self._in_pace():
-            await asyncio.sleep(1)
+        if not self._in_pace(1):
+            await asyncio.sleep(self._second + 1 - asyncio.get_running_loop().time())
         await self._pump.handle(text_data if text_data is not None else bytes_data or b"")
         self._handled += 1
 
@@ -85,7 +85,9 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Handle an acknowledgement without a task; return False for any other message, for one
         that follows messages that are not handled yet, and for one to refuse.
         """
-        may_take = queued == self._handled and _ACK in data and self._in_pace()
+        if queued != self._handled or _ACK not in data:
+            return False
+        may_take = self._in_pace(limits.ACKNOWLEDGEMENT_WEIGHT)
         return may_take and self._pump.take(data)
 
     async def disconnect(self, code: int) -> None:
@@ -130,12 +132,12 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         unsent = self.scope.get("extensions", {}).get("eventhub.unsent_bytes")
         return 0 if unsent is None else int(unsent())
 
-    def _in_pace(self) -> bool:
+    def _in_pace(self, weight: float) -> bool:
         """Count a message; return False for too many in a second: the rest waits in the socket."""
         second = int(asyncio.get_running_loop().time())
         if second != self._second:
             self._second, self._messages = second, 0
-        self._messages += 1
+        self._messages += weight
         return self._messages <= limits.MESSAGES_PER_S_MAX
 
 

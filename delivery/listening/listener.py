@@ -9,7 +9,7 @@ Concurrency contract: one event loop, one user at a time; only a read ahead is a
 """
 
 from collections.abc import Iterable
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Self
 
 from delivery.listening import batch
@@ -64,7 +64,7 @@ class StreamListener:
         self._hierarchy: ZoneHierarchy
         self._matcher: ListenerMatcher | None = None
         self._interest = AsyncExitStack()
-        self._following = AsyncExitStack()
+        self._following: AbstractAsyncContextManager[Follower] | None = None
         self._page: list[StoredEvent] = []
         self._keys: list[KeyState] = []  # of a page of the snapshot
         self._at = 0  # position in the page after the last event evaluated
@@ -158,7 +158,7 @@ class StreamListener:
         self._trail.end(self.end_reason)
         self._drop_page()
         metrics.LISTENERS.dec()
-        await self._following.aclose()
+        await _leave(self._following)
         await self._interest.aclose()
 
     def mark_started(self) -> dict[str, Any]:
@@ -325,7 +325,8 @@ class StreamListener:
         end = min(len(page), at + state.filter.events_per_slice)
         run = page[at:end], at, now_us
         if state.filter.plain and state.window is None and not (self._matcher or types):
-            at = batch.frame_plain_events(state, form, run, size, frames)
+            frame = batch.frame_read_events if self._counted else batch.frame_plain_events
+            at = frame(state, form, run, size, frames)
         else:
             matching = batch.Matching(state, self._matcher, types)
             at = batch.frame_matching_events(matching, form, run, size, frames)
@@ -350,15 +351,13 @@ class StreamListener:
 
     async def _follow(self, start: Start) -> None:
         """Continue from a start."""
-        following = AsyncExitStack()
-        follower = self._services.log.follow(self.info, start)
-        old = self._following
+        following, old = self._services.log.follow(self.info, start), self._following
         async with self._services.catch_up.opens.hold(self._owner):
-            self._follower = await following.enter_async_context(follower)
+            self._follower = await following.__aenter__()
         self._following = following
         if self._waker is not None:
             self.watch(self._waker, None if self._place is None else self._place.to)
-        await old.aclose()
+        await _leave(old)
         self.cursor = self._follower.position.cursor
         self.mark_started()
 
@@ -391,3 +390,8 @@ class StreamListener:
         """Return the messages to send before the next events."""
         notices, self._notices = self._notices, []
         return [form.message(message) for message in notices]
+
+
+async def _leave(following: AbstractAsyncContextManager[Follower] | None) -> None:
+    if following is not None:
+        await following.__aexit__(None, None, None)

@@ -111,6 +111,9 @@ class MatchedRegistrations(NamedTuple):
 NOTHING_MATCHED = MatchedRegistrations()
 
 
+_NOTHING: deque[int] = deque(maxlen=0)  # unacknowledged, without a window
+
+
 class ListenerState:
     """The state of one listener: its filter and the last sequence reported. A listener without a
     name is the only one of its connection, or serves a session.
@@ -150,7 +153,7 @@ class ListenerState:
         self.signature = False  # whether frames have the signatures of events
         self.last_reported = 0  # the last sequence reported to the reader
         self.started_head = 0  # events above it were appended after the start
-        self._unacked: deque[int] = deque()
+        self._unacked = _NOTHING if window is None else deque[int]()
 
     @property
     def full(self) -> bool:

@@ -15,9 +15,8 @@ from eventhub.postgresql.connections import Connection, reading
 from registrations.catalog import (
     SessionOwner,
     StoredVersion,
-    matching_of,
+    registrations_in_stream,
     registrations_of_owners,
-    versions_of_registrations,
 )
 from registrations.feed import Feed, Listener
 from registrations.matching.versions import SuspensionSpan
@@ -32,7 +31,7 @@ class RegistrationSet(NamedTuple):
     def subscription(self, feed: Feed, listener: Listener) -> AbstractContextManager[None]:
         """Notify a listener of their changes, until the end of the block."""
         if self.owner is not None:
-            return feed.owner_subscription(self.owner, listener)
+            return feed.owner_subscription([self.owner], listener)
         return feed.subscription(self.ids, listener)
 
 
@@ -91,9 +90,8 @@ async def _of_stream(
     """Return the versions in one stream, of the registrations of each request."""
     after = min(request.after for request in ids)
     every = sorted(set().union(*ids.values()))
-    written = await versions_of_registrations(connection, every, stream_id, after)
-    groups = {one.group for one in written if one.group is not None}
-    suspensions, parents, strategy = await matching_of(connection, groups, stream_id, after)
+    read = await registrations_in_stream(connection, every, stream_id, after)
+    written, suspensions, parents, strategy = read
     by_registration: dict[int, list[StoredVersion]] = {}
     for version in written:
         by_registration.setdefault(version.registration, []).append(version)
@@ -101,6 +99,6 @@ async def _of_stream(
     for request, registrations in ids.items():
         own = [one for id in registrations for one in by_registration.get(id, ())]
         related = {group for one in own for group in (one.group, parents.get(one.group or 0))}
-        spans = {id: suspensions[id] for id in related if id is not None}
+        spans = {id: suspensions.get(id, ()) for id in related if id is not None}
         found[request] = LoadedVersions(own, spans, strategy)
     return found

@@ -7,16 +7,17 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from psycopg_pool import AsyncConnectionPool
 
 from delivery.sessions.attachments import (
     Attached,
+    Attachment,
     SessionPosition,
     SessionSettings,
     attach,
-    find_sessions,
     required,
 )
 from delivery.sessions.connected import ConnectedSession
@@ -29,6 +30,7 @@ from eventhub.base.errors import EventHubError, LimitReached
 from eventhub.base.event_loop import Waker
 from eventhub.base.grouped_calls import GroupedCalls
 from eventhub.postgresql.connections import Connection, reading
+from registrations.feed import CatalogChange
 
 Connected = tuple[ConnectedSession, list[SessionPosition]]
 
@@ -36,14 +38,9 @@ Connected = tuple[ConnectedSession, list[SessionPosition]]
 class _SessionRequest(NamedTuple):
     """A connection that asks for the session of a client."""
 
-    client_id: int
-    name: str
+    attachment: Attachment
     waker: Waker
     transport: str
-
-    @property
-    def key(self) -> tuple[int, str]:
-        return self.client_id, self.name
 
 
 class SessionAttacher:
@@ -71,8 +68,9 @@ class SessionAttacher:
         Raises UnknownSession, WrongSessionKind, SessionDisconnected, LimitReached,
         DatabaseUnavailable.
         """
-        request = _SessionRequest(principal.client_id, name, waker, transport)
-        async with self._locks.setdefault(request.key, asyncio.Lock()):
+        attachment = Attachment(principal.client_id, name, uuid4())
+        request = _SessionRequest(attachment, waker, transport)
+        async with self._locks.setdefault(attachment.session, asyncio.Lock()):
             call = self._calls.submit(request)
             try:
                 found = await asyncio.shield(call)
@@ -91,40 +89,32 @@ class SessionAttacher:
 
     async def _attach(self, requests: Sequence[_SessionRequest]) -> list[Connected | EventHubError]:
         """Attach each connection, or tell why not. Raises DatabaseUnavailable: then none is."""
-        subscribed: dict[_SessionRequest, ConnectedSession] = {}
-        results: dict[_SessionRequest, Connected | EventHubError] = {}
-        try:
+        attachments = [request.attachment for request in requests]
+        with self._connected.changes() as changes:
             async with reading(self._pool) as connection:
-                found = await find_sessions(connection, [request.key for request in requests])
-                for request in requests:
-                    try:
-                        settings = required_consumer(found.get(request.key))
-                    except EventHubError as error:
-                        results[request] = error
-                        continue
-                    session = ConnectedSession.new(settings, request.waker, request.transport)
-                    self._connected.subscribe(session)
-                    subscribed[request] = session
-                pairs = {one.settings.id: one.attachment for one in subscribed.values()}
-                attached = await attach(connection, pairs, _this_process())
-        except BaseException:
-            for session in subscribed.values():
-                self._connected.unsubscribe(session)
-            raise
-        for request, session in subscribed.items():
-            results[request] = self._connect(session, attached.get(session.settings.id))
-        return [results[request] for request in requests]
+                found = await attach(connection, attachments, _this_process())
+            return [
+                self._connect(one, found.get(one.attachment.session), changes) for one in requests
+            ]
 
     def _connect(
-        self, session: ConnectedSession, attached: Attached | None
+        self,
+        request: _SessionRequest,
+        found: Attached | None,
+        changes: Sequence[CatalogChange | None],
     ) -> Connected | EventHubError:
-        """Connect a session, or tell why not: it was deleted meanwhile, or has too many streams."""
-        if attached is None or len(attached.positions) > limits.SESSION_STREAMS_MAX:
-            self._connected.unsubscribe(session)
-            return UnknownSession(field="session") if attached is None else _too_many_streams()
-        session.acknowledgements = attached.acknowledgements
-        self._connected.add(session)
-        return session, attached.positions
+        """Connect the session that was found, or tell why not."""
+        try:
+            if found is None:
+                raise UnknownSession(field="session")
+            required_consumer(found.settings)
+            positions = bounded(found.positions)
+        except EventHubError as error:
+            return error
+        attachment, waker, transport = request
+        session = ConnectedSession.attached(found, attachment.id, waker, transport)
+        self._connected.add(session, changes)
+        return session, positions
 
 
 def _this_process() -> str:

@@ -20,7 +20,9 @@ from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import cursor_of, fetch_all, fetch_value
 
-SQL = queries.load("delivery/sql/sessions.sql")
+_FILE = "delivery/sql/sessions.sql"
+SQL = queries.load(_FILE, {"sessions": "SELECT %(session_id)s::bigint"})
+_OF_ATTACHED = queries.load(_FILE, {"sessions": SQL["attached"]})
 
 
 class SessionSettings(NamedTuple):
@@ -67,12 +69,25 @@ class SessionPosition(NamedTuple):
     acknowledged: list[int]
 
 
+class Attachment(NamedTuple):
+    """A connection, by an id, that attaches to the session of a client with that name."""
+
+    client_id: int
+    name: str
+    id: UUID
+
+    @property
+    def session(self) -> tuple[int, str]:
+        return self.client_id, self.name
+
+
 class Attached(NamedTuple):
     """A session when a connection attached to it. The positions may know later acknowledgements
-    over HTTP than their number.
+    over HTTP than their number; None: it did not attach, because no events may be delivered.
     """
 
-    acknowledgements: int
+    settings: SessionSettings
+    acknowledgements: int | None
     positions: list[SessionPosition]
 
 
@@ -94,9 +109,10 @@ class Redelivery(NamedTuple):
     sequences: list[int]
 
 
-class _OfClient(NamedTuple):
+class _FoundSession(NamedTuple):
     client_id: int
     settings: SessionSettings
+    acknowledgements: int | None
 
 
 class _OfSession(NamedTuple):
@@ -127,15 +143,6 @@ async def name_of(connection: Connection, client_id: int, session_id: int) -> st
     return name
 
 
-async def find_sessions(
-    connection: Connection, keys: Sequence[tuple[int, str]]
-) -> dict[tuple[int, str], SessionSettings]:
-    """Return sessions by client and name."""
-    values = {"clients": [client for client, _ in keys], "names": [name for _, name in keys]}
-    rows = await fetch_all(connection, _OfClient, SQL["find"], values)
-    return {(row.client_id, row.settings.name): row.settings for row in rows}
-
-
 def required(settings: SessionSettings | None) -> SessionSettings:
     """Raise UnknownSession, or WrongSessionKind for one that is no consumer."""
     if settings is None:
@@ -151,25 +158,34 @@ def required(settings: SessionSettings | None) -> SessionSettings:
 
 
 async def attach(
-    connection: Connection, attachments: Mapping[int, UUID], process: str
-) -> dict[int, Attached]:
-    """Attach a connection to each session; return their positions, without sessions that were
-    deleted meanwhile. Claims of pulls end: the connection delivers what is not acknowledged.
+    connection: Connection, attachments: Sequence[Attachment], process: str
+) -> dict[tuple[int, str], Attached]:
+    """Attach connections to the sessions that exist, at most one to each; return the sessions by
+    client and name. Claims of pulls end: the connection delivers what is not acknowledged.
 
     One round trip and one transaction, whose statements see what was committed before each.
     """
-    ids, new = [*attachments], [*attachments.values()]
-    values = {"sessions": ids, "attachments": new, "process": process}
+    values = {
+        "clients": [one.client_id for one in attachments],
+        "names": [one.name for one in attachments],
+        "attachments": [one.id for one in attachments],
+    }
     async with connection.pipeline():
-        known = await cursor_of(connection, _Known).execute(SQL["attach"], values)
-        await connection.execute(SQL["end_claims"], {"sessions": ids})
+        sessions = cursor_of(connection, _FoundSession)
+        await sessions.execute(SQL["attach"], {**values, "process": process})
+        await connection.execute(_OF_ATTACHED["end_claims"], values)
         stored = cursor_of(connection, _OfSession)
-        await stored.execute(SQL["positions"], _positions(ids))
-    found = {one.id: Attached(one.acknowledgements, []) for one in await known.fetchall()}
+        streams_max = limits.SESSION_STREAMS_MAX + 1
+        await stored.execute(_OF_ATTACHED["positions"], {**values, "streams_max": streams_max})
+    positions: dict[int, list[SessionPosition]] = {}
     for row in await stored.fetchall():
-        if row.session_id in found:
-            found[row.session_id].positions.append(row.position)
-    return found
+        positions.setdefault(row.session_id, []).append(row.position)
+    return {
+        (row.client_id, row.settings.name): Attached(
+            row.settings, row.acknowledgements, positions.get(row.settings.id, [])
+        )
+        for row in await sessions.fetchall()
+    }
 
 
 async def detach(connection: Connection, attached: Iterable[tuple[int, UUID]]) -> None:
@@ -181,12 +197,9 @@ async def detach(connection: Connection, attached: Iterable[tuple[int, UUID]]) -
 
 async def positions(connection: Connection, session_id: int) -> list[SessionPosition]:
     """Return the positions of a session in its streams."""
-    rows = await fetch_all(connection, _OfSession, SQL["positions"], _positions([session_id]))
+    values = {"session_id": session_id, "streams_max": limits.SESSION_STREAMS_MAX + 1}
+    rows = await fetch_all(connection, _OfSession, SQL["positions"], values)
     return [row.position for row in rows]
-
-
-def _positions(sessions: Iterable[int]) -> dict[str, Any]:
-    return {"sessions": [*sessions], "streams_max": limits.SESSION_STREAMS_MAX + 1}
 
 
 async def altered(connection: Connection, known: Mapping[int, tuple[UUID, int]]) -> list[int]:

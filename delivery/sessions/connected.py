@@ -8,14 +8,14 @@ import asyncio
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from delivery.listening.batch import DEFAULT_LIMITS, BatchLimits
 from delivery.listening.frames import FrameFormat, T
 from delivery.ordering.held import Tracked
 from delivery.ordering.options import order_settings
 from delivery.ordering.queue import DeliveryQueue
-from delivery.sessions.attachments import PositionToSave, SessionPosition, SessionSettings
+from delivery.sessions.attachments import Attached, PositionToSave, SessionPosition, SessionSettings
 from delivery.sessions.errors import SessionNotConnected
 from delivery.sessions.sharing_member import SharingMember
 from eventhub.access.sessions import GROUP
@@ -56,10 +56,13 @@ class ConnectedSession:
         self._renewed_s = monotonic()  # when all positions were saved, or read
 
     @classmethod
-    def new(cls, settings: SessionSettings, waker: Waker, transport: str) -> "ConnectedSession":
-        """Return a session for a connection that has yet to attach to it."""
-        session = cls(settings, uuid4(), waker)
+    def attached(
+        cls, found: Attached, attachment: UUID, waker: Waker, transport: str
+    ) -> "ConnectedSession":
+        """Return a session that a connection has attached to."""
+        session = cls(found.settings, attachment, waker)
         session.transport = transport
+        session.acknowledgements = found.acknowledgements or 0
         return session
 
     @property

@@ -4,8 +4,8 @@ Concurrency contract: one event loop.
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 from delivery.sessions.connected import ConnectedSession
@@ -20,26 +20,36 @@ class ConnectedSessions:
         self.by_id: dict[int, ConnectedSession] = {}
         self.any = asyncio.Event()  # set while there is one
         self._feed = feed
-        self._subscriptions: dict[ConnectedSession, ExitStack] = {}
+        self._subscriptions: dict[ConnectedSession, AbstractContextManager[None]] = {}
 
     def __contains__(self, session: ConnectedSession) -> bool:
         return session in self._subscriptions
 
-    def subscribe(self, session: ConnectedSession) -> None:
-        """Have a session notice registrations from now on: its positions are read after this."""
-        subscriptions = self._subscriptions[session] = ExitStack()
-        for owner in session.owners:
-            subscription = self._feed.owner_subscription(owner, _notice(session))
-            subscriptions.enter_context(subscription)
-
-    def unsubscribe(self, session: ConnectedSession) -> None:
-        """End what `subscribe` began, for a session that was not connected."""
-        self._subscriptions.pop(session).close()
-
-    def add(self, session: ConnectedSession) -> None:
-        """Add a session that its connection is attached to; the connection of this process that
-        served it before ends it.
+    @contextmanager
+    def changes(self) -> Iterator[Sequence[CatalogChange | None]]:
+        """Collect the changes of registrations until the end of the block, in which positions are
+        read and their sessions added.
         """
+        changes: list[CatalogChange | None] = []
+
+        def note(change: CatalogChange | None) -> None:
+            changes.append(change)
+
+        self._feed.listeners.add(note)
+        try:
+            yield changes
+        finally:
+            self._feed.listeners.discard(note)
+
+    def add(self, session: ConnectedSession, changes: Iterable[CatalogChange | None] = ()) -> None:
+        """Add a session that its connection is attached to; the connection of this process that
+        served it before ends it. It notices registrations from now on, and those of `changes`.
+        """
+        subscription = self._feed.owner_subscription(session.owners, _notice(session))
+        subscription.__enter__()
+        self._subscriptions[session] = subscription
+        for change in changes:
+            _note_new_streams(session, change)
         before = self.by_id.get(session.settings.id)
         if before is not None:
             before.end("replaced")
@@ -48,7 +58,7 @@ class ConnectedSessions:
         metrics.CONNECTED_SESSIONS.labels(session.transport).inc()
 
     def remove(self, session: ConnectedSession) -> None:
-        self.unsubscribe(session)
+        self._subscriptions.pop(session).__exit__(None, None, None)
         if self.by_id.get(session.settings.id) is session:
             del self.by_id[session.settings.id]
         if not self.by_id:

@@ -196,18 +196,20 @@ class SharedMatchers:
         self._routers = StreamRouters(services)
         self._open: dict[tuple[SessionOwner, int], tuple[SharedMatcher, AsyncExitStack]] = {}
 
-    @asynccontextmanager
-    async def of(
-        self, owners: Sequence[SessionOwner], stream: StreamInfo, position: PositionOf
-    ) -> AsyncIterator[SessionMatcher]:
-        """Give a reader at this position the matcher of its owners, until the end of the block."""
-        async with AsyncExitStack() as using:
-            shared = [
-                await using.enter_async_context(self._shared(owner, stream, position))
-                for owner in owners
-            ]
-            route = using.enter_context(shared[0].router.route([one.routed for one in shared]))
-            yield SessionMatcher(self._services, shared, route)
+    async def open(
+        self,
+        using: AsyncExitStack,
+        owners: Sequence[SessionOwner],
+        stream: StreamInfo,
+        position: PositionOf,
+    ) -> SessionMatcher:
+        """Give a reader at this position the matcher of its owners, until `using` is closed."""
+        shared = [
+            await using.enter_async_context(self._shared(owner, stream, position))
+            for owner in owners
+        ]
+        route = using.enter_context(shared[0].router.route([one.routed for one in shared]))
+        return SessionMatcher(self._services, shared, route)
 
     @asynccontextmanager
     async def _shared(
@@ -217,8 +219,11 @@ class SharedMatchers:
         if key not in self._open:
             closing = AsyncExitStack()
             router = await closing.enter_async_context(self._routers.of(stream))
-            opened = await closing.enter_async_context(self._new(owner, stream))
-            made = SharedMatcher(opened, router)
+            services = self._services
+            hierarchy = ZoneHierarchy(services.types, stream.zone_id)
+            about = RegistrationSet(owner=owner), stream.id, hierarchy
+            opened = RegistrationMatcher.open(services.versions, services.feed, *about)
+            made = SharedMatcher(await closing.enter_async_context(opened), router)
             closing.callback(made.routed.close)
             self._open[key] = made, closing
         shared, closing = self._open[key]
@@ -230,14 +235,3 @@ class SharedMatchers:
             if not shared.readers:
                 del self._open[key]
                 await closing.aclose()
-
-    @asynccontextmanager
-    async def _new(
-        self, owner: SessionOwner, stream: StreamInfo
-    ) -> AsyncIterator[RegistrationMatcher]:
-        services = self._services
-        hierarchy = ZoneHierarchy(services.types, stream.zone_id)
-        about = RegistrationSet(owner=owner), stream.id, hierarchy
-        opened = RegistrationMatcher.open(services.versions, services.feed, *about)
-        async with opened as matcher:
-            yield matcher

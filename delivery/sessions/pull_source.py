@@ -80,9 +80,8 @@ class PullSource:
         """Start to read the streams of a session. Raises DatabaseUnavailable, LimitReached."""
         source = cls(services, queue)
         source._principal = principal
-        for owner in source.session.owners:
-            subscription = services.listening.feed.owner_subscription(owner, source._note)
-            source._subscriptions.enter_context(subscription)
+        feed, owners = services.listening.feed, source.session.owners
+        source._subscriptions.enter_context(feed.owner_subscription(owners, source._note))
         try:
             await source._add_streams()
         except BaseException:

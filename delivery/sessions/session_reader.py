@@ -222,8 +222,8 @@ class SessionReader(StreamListener):
     async def _select(self, principal: Principal) -> None:
         session, info = self.session, self.info
         self.state.filter = self.state.filter._replace(session=session.name)
-        matchers = self._matchers.of(session.owners, info, lambda: self.cursor.sequence)
-        self._matcher = await self._interest.enter_async_context(matchers)
+        about = session.owners, info, lambda: self.cursor.sequence
+        self._matcher = await self._matchers.open(self._interest, *about)
         if isinstance(self._request.start, Cursor):
             self._matcher.load_ahead(self._request.start.sequence)
 

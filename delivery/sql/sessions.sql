@@ -1,19 +1,10 @@
 -- Delivery to consumer sessions: the connection that serves a session, and the positions that it saves. An attachment is the id of
--- one connection to a session; everything that a connection writes has its attachment as condition.
+-- one connection to a session; everything that a connection writes has its attachment as condition. `{sessions}` selects the ids of
+-- sessions.
 
 -- name: name
 -- The name of a session of a client; that of a group is none of its sessions.
 SELECT name FROM sessions WHERE id = %(session_id)s AND client_id = %(client_id)s AND kind <> 'group' AND deleted_at IS NULL
-
--- name: find
--- Sessions by client and name. The settings of its group apply instead of a session's own.
-SELECT s.client_id, s.id, s.name, s.kind, s.group_id AS session_group,
-       s.disconnected OR COALESCE(g.disconnected, false) AS disconnected, COALESCE(g.quality, s.quality) AS quality,
-       COALESCE(g.delivery_order, s.delivery_order) AS delivery_order, COALESCE(g.order_options, s.order_options) AS order_options,
-       COALESCE(g.window_events, s.window_events) AS window_events
-  FROM unnest(%(clients)s::bigint[], %(names)s::text[]) AS k (client_id, name)
-  JOIN sessions s ON s.client_id = k.client_id AND s.name = k.name AND s.deleted_at IS NULL
-  LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
 
 -- name: lock
 -- One session, locked: no connection saves positions of the session or attaches to it until the end of the transaction.
@@ -25,26 +16,51 @@ SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COAL
    FOR NO KEY UPDATE OF s
 
 -- name: attach
--- Attaches connections to sessions that exist. The sessions are locked in their order, as all statements do that lock several.
-WITH locked AS MATERIALIZED (
-    SELECT id FROM sessions WHERE id = ANY (%(sessions)s::bigint[]) AND deleted_at IS NULL ORDER BY id FOR NO KEY UPDATE
+-- Attaches connections to sessions by client and name, those of which events may be delivered to; the others have no
+-- acknowledgements. The settings of its group apply instead of a session's own. The sessions are locked in their order, as all
+-- statements do that lock several. The commit does not wait for the disk: a server that fails ends the connections, too, and what
+-- they write later follows.
+WITH found AS MATERIALIZED (
+    SELECT s.client_id, s.id, s.name, s.kind, s.group_id AS session_group,
+           s.disconnected OR COALESCE(g.disconnected, false) AS disconnected, COALESCE(g.quality, s.quality) AS quality,
+           COALESCE(g.delivery_order, s.delivery_order) AS delivery_order,
+           COALESCE(g.order_options, s.order_options) AS order_options,
+           COALESCE(g.window_events, s.window_events) AS window_events, k.attachment
+      FROM unnest(%(clients)s::bigint[], %(names)s::text[], %(attachments)s::uuid[]) AS k (client_id, name, attachment)
+      JOIN sessions s ON s.client_id = k.client_id AND s.name = k.name AND s.deleted_at IS NULL
+      LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
+     WHERE set_config('synchronous_commit', 'off', true) = 'off'
+     ORDER BY s.id
+       FOR NO KEY UPDATE OF s
+), attached AS (
+    UPDATE sessions s SET attachment = f.attachment, attached_process = %(process)s, attached_at = now()
+      FROM found f
+     WHERE s.id = f.id AND f.kind = 'consumer' AND NOT f.disconnected
+    RETURNING s.id, s.acknowledgements
 )
-UPDATE sessions s SET attachment = g.attachment, attached_process = %(process)s, attached_at = now()
-  FROM locked l JOIN unnest(%(sessions)s::bigint[], %(attachments)s::uuid[]) AS g (session_id, attachment) ON g.session_id = l.id
- WHERE s.id = l.id
-RETURNING s.id, s.acknowledgements
+SELECT f.client_id, f.id, f.name, f.kind, f.session_group, f.disconnected, f.quality, f.delivery_order, f.order_options,
+       f.window_events, a.acknowledgements
+  FROM found f LEFT JOIN attached a ON a.id = f.id
+
+-- name: attached
+-- The sessions that these connections are attached to.
+SELECT s.id
+  FROM unnest(%(clients)s::bigint[], %(names)s::text[], %(attachments)s::uuid[]) AS k (client_id, name, attachment)
+  JOIN sessions s ON s.client_id = k.client_id AND s.name = k.name AND s.attachment = k.attachment AND s.deleted_at IS NULL
 
 -- name: end_claims
 -- Deletes the claims of sessions, as connections begin that serve them without, and deliver everything again. Events of their
 -- groups that they have come again.
-WITH given_back AS (
+WITH serving AS MATERIALIZED (
+    {sessions}
+), given_back AS (
     UPDATE session_claims SET claimed_until = now()
-     WHERE holder_id = ANY (%(sessions)s::bigint[]) AND session_id <> holder_id
+     WHERE holder_id IN (SELECT id FROM serving) AND session_id <> holder_id
 ), ended AS (
-    DELETE FROM session_claims WHERE session_id = ANY (%(sessions)s::bigint[])
+    DELETE FROM session_claims WHERE session_id IN (SELECT id FROM serving)
 )
 UPDATE session_cursors SET claimed_segment = NULL, claimed_sequence = NULL, redeliver = '{}'
- WHERE session_id = ANY (%(sessions)s::bigint[]) AND (claimed_sequence IS NOT NULL OR redeliver <> '{}')
+ WHERE session_id IN (SELECT id FROM serving) AND (claimed_sequence IS NOT NULL OR redeliver <> '{}')
 
 -- name: detach
 -- `attached_at` remains: retention counts from it.
@@ -58,7 +74,7 @@ UPDATE sessions s SET attachment = NULL, attached_process = NULL FROM locked l W
 -- name: positions
 -- The positions of sessions in the streams that exist.
 SELECT p.*
-  FROM unnest(%(sessions)s::bigint[]) AS k (session_id)
+  FROM ({sessions}) AS k (session_id)
  CROSS JOIN LATERAL (
     SELECT c.session_id, c.stream_id, t.name AS stream, c.segment::text AS segment, c.sequence, c.acknowledged
       FROM session_cursors c JOIN streams t ON t.id = c.stream_id AND t.deleted_at IS NULL

@@ -5,16 +5,15 @@
 SET LOCAL work_mem = '64MB'
 
 -- name: versions
--- The versions of one stream: those of `registrations` if given, else those with an endpoint whose registration is not itself
--- suspended. With `after`, only those that can apply to an event after that sequence. Each barrier is unpacked once for all of
--- its versions; transient streams have no position in it. The zone's name is set if the stream is `system` (id 1).
+-- The versions of one stream with an endpoint whose registration is not itself suspended. With `after`, only those that can apply
+-- to an event after that sequence. Each barrier is unpacked once for all of its versions; transient streams have no position in
+-- it. The zone's name is set if the stream is `system` (id 1).
 WITH chosen AS NOT MATERIALIZED (
     SELECT id, registration_id, endpoint_id, language, filter, suspended, group_id, report, variable, from_barrier,
            until_barrier
       FROM registration_versions
      WHERE streams @> ARRAY[%(stream_id)s]::bigint[]
-       AND (endpoint_id IS NOT NULL AND NOT suspended OR %(registrations)s::bigint[] IS NOT NULL)
-       AND (%(registrations)s::bigint[] IS NULL OR registration_id = ANY (%(registrations)s::bigint[]))
+       AND endpoint_id IS NOT NULL AND NOT suspended
 ), bounds AS MATERIALIZED (
     SELECT id, sequences[array_position(streams, %(stream_id)s)] AS sequence FROM barriers
      WHERE id IN (SELECT from_barrier FROM chosen UNION SELECT until_barrier FROM chosen)
@@ -29,6 +28,29 @@ SELECT v.id, v.registration_id AS registration, c.name AS client, v.endpoint_id,
   JOIN bounds f ON f.id = v.from_barrier
   LEFT JOIN bounds u ON u.id = v.until_barrier
  WHERE %(after)s::bigint IS NULL OR u.id IS NULL OR (u.sequence > %(after)s AND u.sequence > f.sequence)
+
+-- name: versions_of
+-- The same columns of the versions of some registrations in a stream, with an endpoint or without, that can apply to an event after
+-- a sequence. Whichever plan is chosen, only versions of these registrations are read, so it is planned once.
+WITH chosen AS MATERIALIZED (
+    SELECT v.*
+      FROM unnest(%(registrations)s::bigint[]) AS k (id)
+     CROSS JOIN LATERAL (SELECT * FROM registration_versions w WHERE w.registration_id = k.id OFFSET 0) AS v
+     WHERE %(stream_id)s = ANY (v.streams)
+), bounds AS MATERIALIZED (
+    SELECT b.id, b.sequences[array_position(b.streams, %(stream_id)s)] AS sequence
+      FROM (SELECT from_barrier AS id FROM chosen UNION SELECT until_barrier FROM chosen) AS k JOIN barriers b ON b.id = k.id
+)
+SELECT v.id, v.registration_id AS registration, c.name AS client, v.endpoint_id, COALESCE(f.sequence, 0) AS since,
+       u.sequence AS until, v.language, v.filter::text AS filter_json,
+       CASE WHEN %(stream_id)s = 1 THEN (SELECT name FROM zones z WHERE z.id = r.zone_id) END AS zone,
+       v.suspended, v.group_id AS "group", v.report::text, v.variable, c.id AS client_id
+  FROM chosen v
+  JOIN registrations r ON r.id = v.registration_id
+  JOIN clients c ON c.id = r.client_id
+  JOIN bounds f ON f.id = v.from_barrier
+  LEFT JOIN bounds u ON u.id = v.until_barrier
+ WHERE u.id IS NULL OR (u.sequence > %(after)s AND u.sequence > f.sequence)
 
 -- name: versions_changed
 -- The same columns of versions of a stream that begin or end at some barriers: at those given, else at all barriers that a
@@ -84,13 +106,13 @@ SELECT system.sequence AS system, l.history::text, pg_snapshot_xmin(pg_current_s
 SELECT id, name FROM clients WHERE id = ANY (%s::bigint[])
 
 -- name: suspensions
--- The suspensions of some groups and of their parents, as sequences of one stream, that can cover an event after a sequence; the
+-- The suspensions of some groups (`{groups}`: their ids, an array) and of their parents, as sequences of one stream, that can cover an event after a sequence; the
 -- latest first. Those of a parent are returned for the group and for the parent. A stream without a position in a barrier had
 -- none of the group's registrations before it: a suspension that starts there covers the stream from its beginning; one that
 -- ends there covers nothing. On a transient stream only current suspensions count. A group without any has one row without
 -- positions.
 WITH named AS MATERIALIZED (
-    SELECT id, parent_id FROM registration_groups WHERE id = ANY (%(groups)s::bigint[])
+    SELECT id, parent_id FROM registration_groups WHERE id = ANY ({groups})
 ), covered AS (
     SELECT id AS group_id, id AS suspended_id FROM named
     UNION
@@ -155,4 +177,4 @@ SELECT DISTINCT g.session_id, g.session_group_id, v.registration_id
  WHERE g.session_id = ANY (%(sessions)s::bigint[]) OR g.session_group_id = ANY (%(session_groups)s::bigint[])
 
 -- name: parents
-SELECT id AS group_id, parent_id FROM registration_groups WHERE id = ANY (%s::bigint[]) AND parent_id IS NOT NULL
+SELECT id AS group_id, parent_id FROM registration_groups WHERE id = ANY ({groups}) AND parent_id IS NOT NULL

@@ -29,6 +29,12 @@ async def versions(written: Awaitable[list[catalog.StoredVersion]]) -> list[cata
     return await catalog.compiled(await written)
 
 
+async def written(
+    connection: Connection, ids: list[int], stream: int
+) -> list[catalog.StoredVersion]:
+    return (await catalog.registrations_in_stream(connection, ids, stream, 0)).written
+
+
 def call(zone: LiveZone, method: str, path: str, body: Any = None) -> Any:
     answer = zone.hub.call(method, path, body, key=zone.admin)
     assert answer.status in (200, 201, 204), answer
@@ -103,7 +109,7 @@ async def test_versions_of_registrations_need_no_callback(
     one, two, other = register(zone, [{"streams": ["orders"]}, NEW, NEW])["items"]
     orders = stream_id(zone, "orders")
     ids = [two["id"], one["id"], 999_999_999]
-    found = sorted(await versions(catalog.versions_of_registrations(connection, ids, orders, 0)))
+    found = sorted(await versions(written(connection, ids, orders)))
     assert [version.registration for version in found] == [one["id"], two["id"]]
     assert found[0].endpoint_id is None
     assert found[0].specs == (Spec(),)
@@ -119,7 +125,7 @@ async def test_versions_of_system_match_events_of_their_zone_and_of_the_hub(
     zone: LiveZone, connection: Connection
 ) -> None:
     made = register(zone, {"streams": ["system"], "type": "key.revoked"})
-    [version] = await versions(catalog.versions_of_registrations(connection, [made["id"]], 1, 0))
+    [version] = await versions(written(connection, [made["id"]], 1))
     assert version.specs == (Spec(None, "key.revoked"),)
     of: list[dict[str, str]] = [{"zone": zone.name}, {"zone": "another"}, {}]  # {}: the hub's
     visible = [

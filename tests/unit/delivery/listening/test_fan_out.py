@@ -167,7 +167,7 @@ async def test_a_listener_that_cannot_be_sent_an_event_takes_a_turn_alone(passes
     one, changed, slow, full, waiting = (passes.add() for _ in range(5))
     changed.place.to.reader._changes = -1  # its key was checked before the last change of a key
     slow.takes = False
-    full.state.window = 1
+    full.state = ListenerState("a", "orders", ListenerFilter(), window=1)
     full.state.report([StoredEvent("s", 0, DEFAULT_MASK, 0, PAYLOAD)])
     waiting.place.to.reader.sending = True
     passes.push(1)
