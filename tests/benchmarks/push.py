@@ -2,12 +2,17 @@
 
 import json
 from collections.abc import Callable
+from functools import cache
 
 from tests.benchmarks import events
 from tests.benchmarks.load.jobs import SocketsJob, Target
 from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
 
+LAGGING = 2  # one that reads nothing and one that reads little, beside the timed sockets
+LAGGING_MAX = 1.2  # times the p99 without them
+HISTORY = "push.history"
+HISTORY_EVENTS = 50  # for each timed socket
 EVENT_MARK = '{"op":"event"'  # how the hub's event frames begin
 ORDERED = (
     ("value", "p99_ms"),
@@ -71,6 +76,14 @@ def cases(world: World, pace: Pace) -> list[Case]:
             name="latency_1000",
             unit="ms",
             product=_latency(world, _fewer(pace, 20), pace.many_sockets),
+        ),
+        Case(
+            name="lagging_1000",
+            unit="ms",
+            product=_beside_lagging(world, _fewer(pace, 20), LAGGING),
+            baselines={"none_lagging": _beside_lagging(world, _fewer(pace, 20), 0)},
+            floor=LAGGING_MAX,
+            lower_is_better=True,
         ),
     ]
 
@@ -136,6 +149,27 @@ def _frames(world: World, job: SocketsJob) -> Reading:
 
 def _latency(world: World, pace: Pace, sockets: int) -> Measure:
     return _timed(world, lambda: _product_job(world, pace, sockets))
+
+
+def _beside_lagging(world: World, pace: Pace, lagging: int) -> Measure:
+    """Measure the p99 of sockets beside others that hardly read, or do not."""
+
+    def measure() -> Reading:
+        cursor = _history(world, pace)
+        listen = {"op": "listen", "listener": "history", "stream": HISTORY, "from": cursor}
+        job = _product_job(world, pace, pace.many_sockets - LAGGING)
+        job = job._replace(lagging=lagging, history=json.dumps(listen))
+        figures = world.load(f"emit to receipt, {lagging} of the sockets lag", job)
+        return Reading(figures.pop("p99_ms"), figures)
+
+    return measure
+
+
+@cache
+def _history(world: World, pace: Pace) -> str:
+    """Fill a stream with more than sockets buffer; return the cursor before its first event."""
+    cursor: str = world.fill(HISTORY, pace.many_sockets * HISTORY_EVENTS)["cursors"][0]
+    return cursor
 
 
 def _by_library(world: World, pace: Pace) -> Measure:
