@@ -56,6 +56,12 @@ def cases(world: World, pace: Pace) -> list[Case]:
             product=_timed(world, lambda: _product_job(world, pace, 1, stream="kept.async")),
             order=ORDERED,
         ),
+        *_fan_outs(world, pace),
+    ]
+
+
+def _fan_outs(world: World, pace: Pace) -> list[Case]:
+    return [
         Case(name="latency_100", unit="ms", product=_latency(world, _fewer(pace, 5), 100)),
         Case(
             name="fanout_1000",
