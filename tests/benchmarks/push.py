@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import cache
 
 from tests.benchmarks import events
+from tests.benchmarks.baselines import socketio
 from tests.benchmarks.load.jobs import SocketsJob, Target
 from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
@@ -62,26 +63,37 @@ def cases(world: World, pace: Pace) -> list[Case]:
 
 def _fan_outs(world: World, pace: Pace) -> list[Case]:
     return [
-        Case(name="latency_100", unit="ms", product=_latency(world, _fewer(pace, 5), 100)),
+        Case(
+            name="latency_100",
+            unit="ms",
+            product=_latency(world, _fewer(pace, 5), 100),
+            baselines=_socketio(world, _fewer(pace, 5), 100),
+            lower_is_better=True,
+        ),
         Case(
             name="fanout_1000",
             unit="frames/s",
             product=_flood(world, pace, pace.many_sockets, per_body=20, ahead=200),
+            baselines=_socketio(world, pace, pace.many_sockets, per_body=20, ahead=200),
         ),
         Case(
             name="fanout_100_single",
             unit="frames/s",
             product=_flood(world, pace, 100, per_body=1, ahead=8),
+            baselines=_socketio(world, pace, 100, ahead=8),
         ),
         Case(
             name="fanout_1000_single",
             unit="frames/s",
             product=_flood(world, pace, pace.many_sockets, per_body=1, ahead=8),
+            baselines=_socketio(world, pace, pace.many_sockets, ahead=8),
         ),
         Case(
             name="latency_1000",
             unit="ms",
             product=_latency(world, _fewer(pace, 20), pace.many_sockets),
+            baselines=_socketio(world, _fewer(pace, 20), pace.many_sockets),
+            lower_is_better=True,
         ),
         Case(
             name="lagging_1000",
@@ -127,6 +139,27 @@ def _flood(world: World, pace: Pace, sockets: int, *, per_body: int, ahead: int)
         return _frames(world, job._replace(connections=4, samples=0))
 
     return measure
+
+
+def _socketio(
+    world: World, pace: Pace, sockets: int, *, per_body: int = 1, ahead: int = 0
+) -> dict[str, Measure]:
+    """Return the baseline of socket.io, if it is installed: with `ahead` its frames a second, else
+    its latency.
+    """
+
+    def job() -> SocketsJob:
+        made = _product_job(world, pace, sockets)
+        body = made.body if per_body == 1 else events.batch(per_body).decode()
+        target, listen, mark = world.socketio_target(), socketio.CONNECT, socketio.MARK
+        made = made._replace(target=target, listen=listen, mark=mark, body=body)
+        if not ahead:
+            return made
+        return made._replace(events_per_body=per_body, ahead=ahead, connections=4, samples=0)
+
+    if socketio.folder() is None:
+        return {}
+    return {"socket_io": (lambda: _frames(world, job())) if ahead else _timed(world, job)}
 
 
 def _group_send(world: World, pace: Pace) -> Measure:

@@ -166,6 +166,11 @@ class World:
         argv = ["-m", "tests.benchmarks.baselines.serve", app]
         return self._server(app.replace(":", "-"), argv, "/")
 
+    def socketio_target(self) -> Target:
+        """Return the target of a socket.io server."""
+        server = self._server("socketio", ["-m", "tests.benchmarks.baselines.socketio"], "/")
+        return Target(server.port, "/", {"content-type": "application/json"})
+
     def emit_target(self, stream: str) -> Target:
         headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
         return Target(self.product().port, f"/v1/streams/{stream}/events", headers)
