@@ -87,6 +87,16 @@ class Place:
         self.fan_out: FanOut
         self.group: _Group
 
+    def is_due(self, batch: Sequence[StoredEvent]) -> bool:
+        """Return whether the listener is at the head and before the end of a batch; wake one that
+        is behind, unless it was removed.
+        """
+        if self.at_head:
+            return bool(batch) and self.listener.cursor.sequence < batch[-1].sequence
+        if self in self.group.places and not self.listener.state.full:
+            self.waker.set()  # a full window is woken by an acknowledgement
+        return False
+
     def note_taken(self, events: Sequence[StoredEvent], end: Cursor) -> None:
         """Note that its connection took the frames of these events, all that match up to a
         cursor.
@@ -224,17 +234,10 @@ class FanOut:
         work: _MatchedBatch | None = None
         places = [*group.places]
         for at in range(0, len(places), limits.FAN_OUT_STEP):
-            due: list[Place] = []
-            for place in places[at : at + limits.FAN_OUT_STEP]:
-                if not place.at_head:
-                    if place in group.places and not place.listener.state.full:
-                        place.waker.set()  # a full window is woken by an acknowledgement
-                elif batch and place.listener.cursor.sequence < batch[-1].sequence:
-                    due.append(place)
-            if due and work is None:
+            due = [one for one in places[at : at + limits.FAN_OUT_STEP] if one.is_due(batch)]
+            if due:
                 types = self._services.types.evolved(self._zone_id)
-                work = _MatchedBatch(batch, group.filter, types)
-            if due and work is not None:
+                work = work or _MatchedBatch(batch, group.filter, types)
                 work.deliver(due, self._now_us if self._fresh else None)
             yield
         if work is not None and work.frames:
