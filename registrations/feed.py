@@ -1,9 +1,9 @@
 """The bridge from the tables to the matchers of one process: it follows `system` and notifies
 listeners of changed registrations.
 
-Exactness: a reader awaits `confirm()` after reading a batch of events and before matching it.
-Listeners have then been notified of every change that was visible before the batch's last event
-was appended.
+Exactness: a reader awaits `confirm()` after reading a batch of events and before matching it, or
+`confirm(head)` with a head of `system` from the snapshot in which the batch was read. Listeners
+have then been notified of every change that was visible before the batch's last event was appended.
 
 Concurrency: one event loop. `run` is one task. Listeners are called in the order of the changes and
 must not block. SQL module.
@@ -108,11 +108,14 @@ class Feed:
                 if not self._by_owner[owner]:
                     del self._by_owner[owner]
 
-    async def confirm(self) -> None:
-        """Wait until listeners were notified of everything that `system` held at the call.
+    async def confirm(self, head: int | None = None) -> None:
+        """Wait until listeners were notified of everything that `system` held at the call. `head`:
+        a head of `system` that is new enough for the caller, if it has one.
 
         One read of the head serves all waiting callers. Raises DatabaseUnavailable.
         """
+        if head is not None and head <= self.applied.sequence:
+            return
         confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(confirmed)
         self._waker.set()

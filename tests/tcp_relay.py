@@ -51,7 +51,8 @@ class Relay:
         ends = {writer, far_writer}
         self._writers |= ends
         try:
-            await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+            with suppress(asyncio.CancelledError):  # by `stop`
+                await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
         finally:
             self._writers -= ends
             for end in ends:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from delivery.callbacks.claims import SQL
 from eventhub.postgresql.arrays import int8_array
 from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.prepared import fetch_prepared
 from eventhub.postgresql.rows import fetch_all, fetch_value
 
 
@@ -36,7 +37,7 @@ async def load_events(
         "sequences": int8_array([sequence for _, sequence in names]),
         "bytes_max": bytes_max,
     }
-    return await fetch_all(connection, ClaimedEvent, SQL["events"], values, binary=True)
+    return await fetch_prepared(connection, ClaimedEvent, SQL["events"], values)
 
 
 async def load_copies(

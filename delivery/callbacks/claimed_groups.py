@@ -12,7 +12,7 @@ from delivery.callbacks.claims import SQL, Claimed
 from eventhub.base import limits
 from eventhub.postgresql.arrays import int8_array
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import fetch_all
+from eventhub.postgresql.prepared import fetch_prepared
 
 
 class ClaimedGroup(NamedTuple):
@@ -69,7 +69,7 @@ async def claim_groups(
         "token": token or str(uuid4()),
         "claim_s": limits.CALLBACK_CLAIM_S,
     }
-    groups = await fetch_all(connection, ClaimedGroup, SQL["claim_parallel"], values, binary=True)
+    groups = await fetch_prepared(connection, ClaimedGroup, SQL["claim_parallel"], values)
     for each in groups:
         each.sequences.sort()  # much cheaper than in the statement
     return groups

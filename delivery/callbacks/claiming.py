@@ -3,6 +3,7 @@ for one request at a time: for one delivery, for a batch, or for a lane, whose d
 one after the other. SQL module.
 """
 
+import asyncio
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -89,6 +90,7 @@ class Claiming:
         """Claim once and start posting; return True if more may be due."""
         self.is_throttled = self.is_bounded = False
         parallel = await self._claim_parallel(connection)
+        await asyncio.sleep(0)  # requests are sent before the next statement is
         ordered = await self._claim_ordered(connection)
         return parallel or ordered
 

@@ -16,6 +16,7 @@ from eventhub.base import limits
 from eventhub.postgresql import arrays, queries
 from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection, connect
+from eventhub.postgresql.prepared import fetch_prepared
 from eventhub.postgresql.rows import fetch_all, fetch_value
 from registrations.endpoints.statements import FILLED, Format, Handshake, Signature
 from registrations.filters.report import ReportTemplate, stored_report
@@ -212,7 +213,7 @@ async def _scan(connection: Connection, statement: LiteralString, after: int) ->
         "endpoints_max": limits.CALLBACK_SCAN_ENDPOINTS_MAX,
         "probe_s": limits.CALLBACK_PROBE_S,
     }
-    rows = await fetch_all(connection, _ScannedEndpoint, statement, bounds, binary=True)
+    rows = await fetch_prepared(connection, _ScannedEndpoint, statement, bounds)
     due = {row.endpoint.id: row.endpoint for row in rows if row.is_due}
     deleted = frozenset(row.endpoint.id for row in rows if row.is_deleted)
     failing = {row.endpoint.id: row.failing() for row in rows}
@@ -241,19 +242,14 @@ async def claim_lanes(
         "probes": int8_array([*probes]),
         **terms,
     }
-    taken = await fetch_all(connection, LaneKey, SQL["take_lanes"], values, binary=True)
+    taken = await fetch_prepared(connection, LaneKey, SQL["take_lanes"], values)
     if not taken:
         return []
     of_endpoint = Counter(lane.endpoint_id for lane in taken)
     counts = [requested[lane.endpoint_id].of_each(of_endpoint[lane.endpoint_id]) for lane in taken]
     bounds = {"counts": int8_array(counts)}
-    rows = await fetch_all(
-        connection,
-        _RankedClaim,
-        SQL["claim_lanes"],
-        {**_lane_arrays(taken), **terms, **bounds},
-        binary=True,
-    )
+    values = {**_lane_arrays(taken), **terms, **bounds}
+    rows = await fetch_prepared(connection, _RankedClaim, SQL["claim_lanes"], values)
     found: dict[LaneKey, list[Claimed]] = {lane: [] for lane in taken}
     behind: list[Claimed] = []
     for claimed, place in sorted(rows, key=attrgetter("place")):

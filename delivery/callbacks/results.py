@@ -11,7 +11,8 @@ from eventhub.base import limits
 from eventhub.base.logs import get_logger
 from eventhub.postgresql.arrays import int8_array, text_array
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import fetch_one, fetch_value
+from eventhub.postgresql.prepared import fetch_prepared
+from eventhub.postgresql.rows import fetch_value
 
 log = get_logger(__name__)
 
@@ -133,8 +134,8 @@ async def _write(
         "outcomes": text_array([each.outcome for each in results]),
         "store_attempts": store_attempts,
     }
-    written = await fetch_one(connection, WriteCounts, SQL["write_results"], values)
-    return written or WriteCounts()
+    [written] = await fetch_prepared(connection, WriteCounts, SQL["write_results"], values)
+    return written
 
 
 async def _write_delivered(

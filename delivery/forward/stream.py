@@ -135,7 +135,8 @@ class StreamForwarder:
     async def _forward(self, follower: Follower, batch: list[StoredEvent]) -> None:
         """Match a batch, as much as fits into a few statements, and write."""
         self.lag_since_us = batch[0].appended_at_us
-        interest = await self._context.interests.current(self.lease, batch)
+        system = follower.ring.system_at(batch[-1].sequence)
+        interest = await self._context.interests.current(self.lease, batch, system)
         matched, last = await self._match(interest, batch)
         for deliveries in await self._batches(matched, last):
             if deliveries.rows or self._checkpoint_is_due():

@@ -164,12 +164,15 @@ class StreamMatchers:
         self._indexes.forget(lease.stream_id)
         self._entries.pop(lease, None)
 
-    async def current(self, lease: Lease, batch: Sequence[StoredEvent] = ()) -> CallbackMatcher:
+    async def current(
+        self, lease: Lease, batch: Sequence[StoredEvent] = (), system: int | None = None
+    ) -> CallbackMatcher:
         """Return the interest with every change made before this call, for a batch that was read:
-        the types of its events and the groups of its audiences are known. Raise
+        the types of its events and the groups of its audiences are known. `system`: a head of
+        `system` with every change made before the batch was appended, if it is known. Raise
         DatabaseUnavailable.
         """
-        await self._feed.confirm()
+        await self._feed.confirm(system)
         await self.order_keys.refresh(self._log.pool)
         if self._barriers:
             await self._assign_changes()

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import NamedTuple
 
-from delivery.listening.frames import EventHeader, FrameFormat, T
+from delivery.listening.frames import LIVENESS, EventHeader, FrameFormat, T
 from delivery.listening.protocol import NOTHING_MATCHED, ListenerState
 from delivery.listening.registration_matcher import ListenerMatcher
 from delivery.listening.restricted import is_restricted
 from eventhub.base import limits
+from eventhub.event.compiled import transcoder
 from eventhub.eventlog.keyed_state import KeyState
 from eventhub.eventlog.stored import StoredEvent
 from eventhub.types.registry import ZoneTypes
@@ -25,6 +26,8 @@ class BatchLimits:
 
 
 DEFAULT_LIMITS = BatchLimits()
+_SEQUENCE_MAX = (1 << 63) - 1
+_plain_frames = getattr(transcoder, "plain_frames", None)  # None: not built, or before this version
 
 
 class Matching(NamedTuple):
@@ -102,6 +105,40 @@ def frame_plain_events(
         written += len(stored.payload)
     state.last_reported = header.prev
     return at
+
+
+def frame_read_events(
+    state: ListenerState,
+    form: FrameFormat[T],
+    run: tuple[list[StoredEvent], int, int],
+    size: BatchLimits,
+    frames: list[T],
+) -> int:
+    """Do the same for a page that no other listener shares, in the transcoder: Python evaluates and
+    frames only the events that the transcoder leaves to it.
+    """
+    events, at, now_us = run
+    if _plain_frames is None or state.signature:
+        return frame_plain_events(state, form, run, size, frames)
+    filter, head = state.filter, min(state.started_head, _SEQUENCE_MAX)
+    done = written = 0
+    while done < len(events) and len(frames) < size.events_max and written <= size.bytes_max:
+        compiled = form.compiled(state.subject_json, events[done].segment)
+        if compiled is None:
+            return frame_plain_events(state, form, (events[done:], at + done, now_us), size, frames)
+        numbers = (filter.mask, state.last_reported, head, LIVENESS[state.missed])
+        left = (size.events_max, size.bytes_max - written)
+        before = done
+        done, state.last_reported, framed = _plain_frames(
+            frames, events, done, compiled.kind, compiled[1:], numbers, left
+        )
+        written += framed
+        if done == before:
+            count = len(frames)
+            frame_plain_events(state, form, ([events[done]], 0, now_us), size, frames)
+            written += len(events[done].payload) * (len(frames) - count)
+            done += 1
+    return at + done
 
 
 def frame_snapshot(

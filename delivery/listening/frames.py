@@ -24,7 +24,7 @@ _FRAME_EVENT_TAG = b"\x0a"  # field 1, length-delimited: ServerFrame.event
 Frame = str | bytes
 # appended after the listener started; missed by a reader that resumes; replayed on demand (FOX-02)
 Liveness = Literal["live", "recovery", "playback"]
-_LIVENESS: dict[Liveness, event_pb2.Liveness] = {
+LIVENESS: dict[Liveness, event_pb2.Liveness] = {
     "live": event_pb2.LIVE,
     "recovery": event_pb2.RECOVERY,
     "playback": event_pb2.PLAYBACK,
@@ -69,12 +69,30 @@ class EventHeader:
     attempt: int = 0  # of a pull: how often the event was handed out; it has no `prev`
 
 
+class CompiledForm(NamedTuple):
+    """How the transcoder frames events that are nothing but new to their listener. `kind`: its
+    `Form`; `segment`: the only one that it frames, if the frames are binary; `before` and `after`:
+    what is around the rest of a frame.
+    """
+
+    kind: int
+    segment: str
+    before: bytes
+    after: bytes = b""
+
+
 class FrameFormat(Protocol[T]):
     """A format of frames. The part of an event that is equal for all readers is built once and
     shared.
     """
 
     def event(self, header: EventHeader, stored: StoredEvent) -> T: ...
+
+    def compiled(self, subject: str, segment: str) -> CompiledForm | None:
+        """Return how the transcoder frames the events of a segment, for a FrameSubject.json; None
+        if only `event` does.
+        """
+        ...
 
     def state(self, subject: str, key: str, stored: StoredEvent) -> T:
         """Return the frame of a key's latest event in a snapshot, for a FrameSubject.json."""
@@ -90,6 +108,9 @@ class JsonFrames:
 
     def event(self, header: EventHeader, stored: StoredEvent) -> str:
         return f'{{"op":"event",{_about(header, stored)}{shared_json(stored)}}}'
+
+    def compiled(self, subject: str, segment: str) -> CompiledForm | None:
+        return CompiledForm(0, "", f'{{"op":"event",{subject}'.encode(), b"}")
 
     def state(self, subject: str, key: str, stored: StoredEvent) -> str:
         return f'{{"op":"state",{subject}"key":{_text(key)},{shared_json(stored)}}}'
@@ -113,7 +134,7 @@ class ProtobufFrames:
         if self._segment != stored.segment or self._subject != header.subject:
             frame = self._new_frame(header.subject, stored.segment)
         more = header.registrations or header.latest_version or header.signature
-        liveness, prev = _LIVENESS[header.liveness], header.prev
+        liveness, prev = LIVENESS[header.liveness], header.prev
         if transcoder is not None and self._begin is not None and not more:
             numbers = (stored.sequence, prev, liveness, stored.appended_at_us)
             return transcoder.event_frame(self._begin, *numbers, stored.payload)
@@ -132,6 +153,11 @@ class ProtobufFrames:
         size = varint(len(payload))
         whole = varint(len(head) + 1 + len(size) + len(payload))
         return b"".join((_FRAME_EVENT_TAG, whole, head, _EVENT_BYTES_TAG, size, payload))
+
+    def compiled(self, subject: str, segment: str) -> CompiledForm | None:
+        if self._segment != segment or self._subject != subject:
+            self._new_frame(subject, segment)
+        return None if self._begin is None else CompiledForm(2, segment, self._begin)
 
     def _new_frame(self, subject: str, segment: str) -> event_pb2.EventFrame:
         fields = orjson.loads(f"{{{subject.removesuffix(',')}}}")
@@ -153,6 +179,10 @@ class DelimitedFrames(ProtobufFrames):
     def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
         return _delimited(super().event(header, stored))
 
+    def compiled(self, subject: str, segment: str) -> CompiledForm | None:
+        form = super().compiled(subject, segment)
+        return None if form is None else form._replace(kind=3)
+
     def state(self, subject: str, key: str, stored: StoredEvent) -> bytes:
         return _delimited(super().state(subject, key, stored))
 
@@ -168,6 +198,9 @@ class SseFrames:
     def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
         frame = _json.event(header, stored)
         return f"id: {stored.segment}:{stored.sequence}\nevent: event\ndata: {frame}\n\n".encode()
+
+    def compiled(self, subject: str, segment: str) -> CompiledForm | None:
+        return None
 
     def state(self, subject: str, key: str, stored: StoredEvent) -> bytes:
         return f"event: state\ndata: {_json.state(subject, key, stored)}\n\n".encode()
@@ -185,6 +218,9 @@ class ItemFrames:
     def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
         return f"{{{_about(header, stored)}{shared_json(stored)}}}".encode()
 
+    def compiled(self, subject: str, segment: str) -> CompiledForm | None:
+        return CompiledForm(1, "", f"{{{subject}".encode(), b"}")
+
     def state(self, subject: str, key: str, stored: StoredEvent) -> bytes:
         return _json.state(subject, key, stored).encode()
 
@@ -198,12 +234,19 @@ class CloudEventFrames(ItemFrames):
     def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
         return cloudevents.structured(stored.event, f"{stored.segment}:{stored.sequence}")
 
+    def compiled(self, subject: str, segment: str) -> CompiledForm | None:
+        return None
+
 
 class LineFrames(ItemFrames):
     """The items of a page, one per line."""
 
     def event(self, header: EventHeader, stored: StoredEvent) -> bytes:
         return super().event(header, stored) + b"\n"
+
+    def compiled(self, subject: str, segment: str) -> CompiledForm | None:
+        form = super().compiled(subject, segment)
+        return None if form is None else form._replace(after=b"}\n")
 
     def state(self, subject: str, key: str, stored: StoredEvent) -> bytes:
         return super().state(subject, key, stored) + b"\n"

@@ -113,6 +113,9 @@ class _DeliveredFormat:
             header.variables or {},
         )
 
+    def compiled(self, subject: str, segment: str) -> None:
+        """Return None: the transcoder does not write this type."""
+
     def state(self, subject: str, key: str, stored: log_types.StoredEvent) -> Delivered:
         raise NotImplementedError("A listener inside a process has no snapshot.")
 

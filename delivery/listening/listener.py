@@ -325,7 +325,8 @@ class StreamListener:
         end = min(len(page), at + state.filter.events_per_slice)
         run = page[at:end], at, now_us
         if state.filter.plain and state.window is None and not (self._matcher or types):
-            at = batch.frame_plain_events(state, form, run, size, frames)
+            frame = batch.frame_read_events if self._counted else batch.frame_plain_events
+            at = frame(state, form, run, size, frames)
         else:
             matching = batch.Matching(state, self._matcher, types)
             at = batch.frame_matching_events(matching, form, run, size, frames)
@@ -336,7 +337,7 @@ class StreamListener:
         return frames
 
     def _advance_page(self, at: int) -> None:
-        """Advance in the page; read ahead from its middle, and drop it at its end."""
+        """Advance in the page; read ahead meanwhile, and drop it at its end."""
         page, self._at = self._page, at
         if at == len(page):
             self._drop_page()
@@ -345,7 +346,7 @@ class StreamListener:
             self._pages.forget()
             self._follower.cursor = self.cursor
             return
-        if 2 * at >= len(page) > limits.FRAMES_PER_SLICE_MAX and not self._follower.live:
+        if len(page) > limits.FRAMES_PER_SLICE_MAX and not self._follower.live:
             self._pages.start(self._follower)
 
     async def _follow(self, start: Start) -> None:

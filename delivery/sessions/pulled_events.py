@@ -74,6 +74,9 @@ class MessageFields:
     def event(self, header: EventHeader, stored: StoredEvent) -> dict[str, Any]:
         raise NotImplementedError
 
+    def compiled(self, subject: str, segment: str) -> None:
+        raise NotImplementedError
+
     def state(self, subject: str, key: str, stored: StoredEvent) -> dict[str, Any]:
         raise NotImplementedError
 

@@ -55,7 +55,7 @@ UPDATE forwarding f
        expires_at = clock_timestamp() + make_interval(secs => %(lease_s)s)
   FROM held, (SELECT count(*) AS rows FROM written) AS done
  WHERE f.stream_id = held.stream_id AND done.rows > 0
-RETURNING CASE WHEN %(notify)s THEN pg_notify('eventhub_deliveries', floor(random() * 1000000)::int::text) END
+RETURNING CASE WHEN %(notify)s THEN pg_notify('eventhub_deliveries', floor(random() * 1000000)::int::text) END AS notified
 
 -- name: write_gap
 -- Moves the checkpoint past removed events. Every endpoint with a registration that was in force for some of them, and whose

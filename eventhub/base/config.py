@@ -228,9 +228,9 @@ class Env(msgspec.Struct, frozen=True, kw_only=True):
         tuple[CallbackAddress, ...],
         Setting(
             "EVENTHUB_CALLBACK_ALLOW",
-            "private addresses to which callbacks may be sent, comma-separated"
+            "private addresses that callbacks and connectors may reach, comma-separated"
             " `[ZONE=]host-or-CIDR[:port]`, such as"
-            " `10.1.0.0/16,hooks.internal:8443,shop=[::1]:9000`; with `ZONE=` only callbacks of"
+            " `10.1.0.0/16,hooks.internal:8443,shop=[::1]:9000`; with `ZONE=` only those of"
             " that zone. `up --demo` adds loopback for the zone `default` (docs/endpoints.md)",
             "[ZONE=]host-or-CIDR[:port], such as 10.1.0.0/16",
             default="none",

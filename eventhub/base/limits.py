@@ -88,7 +88,7 @@ TRANSACTION_IDLE_S_MAX = 3
 # the same for a transaction that only reads, and may read a remote archive meanwhile
 READING_IDLE_S_MAX = 30
 APPEND_TIMEOUT_S_MAX = 5  # one transaction; a stopped PostgreSQL gives 503, not a hanging caller
-APPEND_LOOK_S = 0.1  # between two looks of an append at a connection without news
+STATEMENT_LOOK_S = 0.1  # between two looks at a connection that announces no answer
 PRODUCER_WINDOW = 4_096  # recent numbers stored per producer; at least four times BATCH_EVENTS_MAX
 # incarnations stored at a time; the least recently used expire first
 PRODUCERS_PER_CLIENT_STREAM_MAX = 1_000
@@ -538,11 +538,14 @@ CONNECTOR_ROWS_AT_ONCE = 500  # of one transaction; some 40 ms, as long as a bat
 CONNECTOR_ROWS_FIRST = 20  # until the size of rows is known
 CONNECTOR_BATCH_BYTES = 8 * 1024 * 1024  # of the rows of a batch, by the size of those before it
 CONNECTOR_ROW_BYTES_MAX = 2 * 1024 * 1024  # of a row as JSON: twice an event, whose body it repeats
-CONNECTOR_POLL_S = 0.2  # between two looks at a table that had no new rows
+CONNECTOR_CONFIRM_S = 1.0  # between confirmations of what a replication slot may forget
+CONNECTOR_WAL_BYTES = 16 * 1024 * 1024  # of other tables, until a slot may forget them
+CONNECTOR_POLL_S = 0.2  # between two looks at a table that had no new rows ...
+CONNECTOR_POLL_S_MAX = 1.0  # ... doubled each time up to this; a look takes some 0.3 ms
 CONNECTOR_REPORT_S = 5.0  # between reports of states and lags
 CONNECTOR_LAG_ROWS_MAX = 10_000  # counted; some 5 ms in an indexed table
 CONNECTOR_STALE_S = 30  # without a report, until a connector is shown as not running
-CONNECTOR_RETRY_S = (1.0, 30.0)  # after a fault, doubled with each one in a row
+CONNECTOR_RETRY_S = (1.0, 10.0)  # after a fault, doubled with each one in a row
 CONNECTOR_STOPPED_RETRY_S = 60.0  # of what only a change ends, in case it was in the other system
 CONNECTOR_STATEMENT_S_MAX = 30.0  # of a statement in the other database
 CONNECTOR_DETAIL_CHARS_MAX = 500  # of the words of a fault

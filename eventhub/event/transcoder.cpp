@@ -305,6 +305,13 @@ void write_event(Writer &to, Text payload) {
     to.raw("}");
 }
 
+void write_shared(Writer &to, Text segment, int64_t sequence, int64_t appended_at_us, Text payload) {
+    to.raw("\"segment\":\""), to.raw(segment);
+    to.raw("\",\"sequence\":"), to.number(sequence);
+    to.raw(",\"appended_at\":"), to.time(appended_at_us), to.raw(",\"event\":");
+    write_event(to, payload);
+}
+
 // frames.shared_json of an event: (segment, sequence, appended_at_us, payload) to a text or None.
 PyObject *shared_json(PyObject *, PyObject *args) {
     const char *segment, *payload;
@@ -315,10 +322,8 @@ PyObject *shared_json(PyObject *, PyObject *args) {
         return nullptr;
     Writer to;
     try {
-        to.raw("\"segment\":\""), to.raw({segment, size_t(segment_size)});
-        to.raw("\",\"sequence\":"), to.number(sequence);
-        to.raw(",\"appended_at\":"), to.time(appended_at_us), to.raw(",\"event\":");
-        write_event(to, {payload, size_t(size)});
+        write_shared(to, {segment, size_t(segment_size)}, sequence, appended_at_us,
+                     {payload, size_t(size)});
     } catch (const Unknown &) {
         Py_RETURN_NONE;
     }
@@ -340,9 +345,28 @@ char *put_number(char *to, int field, int64_t value) {
     return put_varint(to, uint64_t(value));
 }
 
-// ServerFrame.event of an event that is nothing but new to its listener: (before, sequence, prev,
-// liveness, appended_at_us, payload) to bytes. `before`: the fields 1 and 2 of the EventFrame, which
-// are equal for all events of a segment.
+// ServerFrame.event of an event that is nothing but new to its listener. `before`: the fields 1 and 2
+// of the EventFrame, which are equal for all events of a segment. `delimited`: after its length.
+PyObject *binary_frame(Text before, int64_t sequence, int64_t prev, int liveness,
+                       int64_t appended_at_us, Text payload, bool delimited = false) {
+    char numbers[64], *end = numbers;
+    end = put_number(end, 3, sequence), end = put_number(end, 4, prev);
+    end = put_number(end, 5, liveness), end = put_number(end, 6, appended_at_us);
+    *end++ = char(15 << 3 | LENGTH_DELIMITED), end = put_varint(end, uint64_t(payload.size()));
+    size_t inside = before.size() + size_t(end - numbers) + payload.size();
+    char head[16] = {1 << 3 | LENGTH_DELIMITED}, *after = put_varint(head + 1, inside);
+    size_t size = size_t(after - head) + inside;
+    char length[16], *length_end = delimited ? put_varint(length, size) : length;
+    PyObject *frame = PyBytes_FromStringAndSize(nullptr, length_end - length + Py_ssize_t(size));
+    if (!frame) return nullptr;
+    char *to = PyBytes_AS_STRING(frame);
+    for (Text part : {Text(length, size_t(length_end - length)), Text(head, size_t(after - head)),
+                      before, Text(numbers, size_t(end - numbers)), payload})
+        to = static_cast<char *>(std::memcpy(to, part.data(), part.size())) + part.size();
+    return frame;
+}
+
+// binary_frame: (before, sequence, prev, liveness, appended_at_us, payload) to bytes.
 PyObject *event_frame(PyObject *, PyObject *args) {
     const char *before, *payload;
     long long sequence, prev, appended_at_us;
@@ -351,19 +375,8 @@ PyObject *event_frame(PyObject *, PyObject *args) {
     if (!PyArg_ParseTuple(args, "y#LLiLy#", &before, &before_size, &sequence, &prev, &liveness,
                           &appended_at_us, &payload, &size))
         return nullptr;
-    char numbers[64], *end = numbers;
-    end = put_number(end, 3, sequence), end = put_number(end, 4, prev);
-    end = put_number(end, 5, liveness), end = put_number(end, 6, appended_at_us);
-    *end++ = char(15 << 3 | LENGTH_DELIMITED), end = put_varint(end, uint64_t(size));
-    size_t inside = size_t(before_size) + size_t(end - numbers) + size_t(size);
-    char head[16] = {1 << 3 | LENGTH_DELIMITED}, *after = put_varint(head + 1, inside);
-    PyObject *frame = PyBytes_FromStringAndSize(nullptr, after - head + Py_ssize_t(inside));
-    if (!frame) return nullptr;
-    char *to = PyBytes_AS_STRING(frame);
-    for (Text part : {Text(head, size_t(after - head)), Text(before, size_t(before_size)),
-                      Text(numbers, size_t(end - numbers)), Text(payload, size_t(size))})
-        to = static_cast<char *>(std::memcpy(to, part.data(), part.size())) + part.size();
-    return frame;
+    return binary_frame({before, size_t(before_size)}, sequence, prev, liveness, appended_at_us,
+                        {payload, size_t(size)});
 }
 
 // Whether the fields of an event's stored bytes are those of restricted.py, or not readable.
@@ -391,6 +404,128 @@ PyObject *may_be_restricted(PyObject *, PyObject *payload) {
     Py_ssize_t size;
     if (PyBytes_AsStringAndSize(payload, &at, &size)) return nullptr;
     return PyBool_FromLong(is_restricted({at, size_t(size)}));
+}
+
+// How frames.py frames the events of a run: CompiledForm.
+enum Form { TEXT, BYTES, BINARY, DELIMITED };
+const char *const LIVENESS[] = {"live", "recovery", "playback"};  // by its number in event.proto
+enum Name { SEGMENT, SEQUENCE, MASK, APPENDED_AT_US, PAYLOAD };  // of a StoredEvent's attributes
+PyObject *NAMES[] = {nullptr, nullptr, nullptr, nullptr, nullptr};
+
+// An attribute of an event; the event must outlive its use.
+class Attribute {
+  public:
+    Attribute(PyObject *event, Name name) : value_(PyObject_GetAttr(event, NAMES[name])) {
+        if (!value_) throw Failed{};
+    }
+    ~Attribute() { Py_DECREF(value_); }
+    Attribute(const Attribute &) = delete;
+
+    struct Failed {};  // a Python error is set
+
+    int64_t number() const {
+        long long number = PyLong_AsLongLong(value_);
+        if (number == -1 && PyErr_Occurred()) throw Failed{};
+        return number;
+    }
+
+    uint64_t bits() const {
+        uint64_t bits = PyLong_AsUnsignedLongLongMask(value_);
+        if (bits == uint64_t(-1) && PyErr_Occurred()) throw Failed{};
+        return bits;
+    }
+
+    Text bytes() const {
+        char *at;
+        Py_ssize_t size;
+        if (PyBytes_AsStringAndSize(value_, &at, &size)) throw Failed{};
+        return {at, size_t(size)};
+    }
+
+    Text text() const {
+        Py_ssize_t size;
+        const char *at = PyUnicode_AsUTF8AndSize(value_, &size);
+        if (!at) throw Failed{};
+        return {at, size_t(size)};
+    }
+
+  private:
+    PyObject *value_;
+};
+
+struct Run {
+    int form, missed;  // the number of the liveness of events up to `head`
+    Text segment, before, after;
+    uint64_t mask;
+    int64_t prev, head;
+
+    // The frame of an event; nullptr without an error if Python is to decide or to write it.
+    PyObject *frame(PyObject *event, Text payload) {
+        int64_t sequence = Attribute(event, SEQUENCE).number();
+        int64_t appended_at_us = Attribute(event, APPENDED_AT_US).number();
+        int liveness = sequence > head ? 0 : missed;
+        Attribute of(event, SEGMENT);
+        if (form >= BINARY) {
+            if (of.text() != segment) return nullptr;
+            return binary_frame(before, sequence, prev, liveness, appended_at_us, payload,
+                                form == DELIMITED);
+        }
+        Writer to;
+        to.out.reserve(payload.size() * 5 / 4 + 480);
+        to.raw(before), to.raw("\"prev\":"), to.number(prev);
+        to.raw(",\"liveness\":\""), to.raw(LIVENESS[liveness]), to.raw("\",");
+        write_shared(to, of.text(), sequence, appended_at_us, payload);
+        to.raw(after);
+        if (form == TEXT)
+            return PyUnicode_DecodeUTF8(to.out.data(), Py_ssize_t(to.out.size()), nullptr);
+        return PyBytes_FromStringAndSize(to.out.data(), Py_ssize_t(to.out.size()));
+    }
+};
+
+// Appends the frames of a run of events that nothing but a mask selects: (frames, events, at, form,
+// (segment, before, after), (mask, prev, head, missed), (frames_max, bytes_max)) to the position after
+// the last event evaluated, the last sequence sent, and the stored bytes framed. It ends before an
+// event that Python is to evaluate or to frame.
+PyObject *plain_frames(PyObject *, PyObject *args) {
+    PyObject *frames, *events;
+    const char *segment, *before, *after;
+    Py_ssize_t at, segment_size, before_size, after_size, frames_max, bytes_max, written = 0;
+    unsigned long long mask;
+    long long prev, head;
+    Run run;
+    if (!PyArg_ParseTuple(args, "O!O!ni(s#y#y#)(KLLi)(nn)", &PyList_Type, &frames, &PyList_Type, &events,
+                          &at, &run.form, &segment, &segment_size, &before, &before_size, &after,
+                          &after_size, &mask, &prev, &head, &run.missed, &frames_max, &bytes_max))
+        return nullptr;
+    run.segment = {segment, size_t(segment_size)}, run.before = {before, size_t(before_size)};
+    run.after = {after, size_t(after_size)}, run.mask = mask, run.prev = prev, run.head = head;
+    if (run.missed < 0 || run.missed > 2) return PyErr_Format(PyExc_ValueError, "no liveness");
+    try {
+        for (; at < PyList_GET_SIZE(events); ++at) {
+            if (PyList_GET_SIZE(frames) >= frames_max || written > bytes_max) break;
+            PyObject *event = PyList_GET_ITEM(events, at);
+            if (!(Attribute(event, MASK).bits() & run.mask)) continue;
+            Attribute stored(event, PAYLOAD);
+            Text payload = stored.bytes();
+            if (is_restricted(payload)) break;
+            PyObject *frame = run.frame(event, payload);
+            if (!frame && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))) {
+                PyErr_Clear();  // another segment, or damaged bytes
+                break;
+            }
+            if (!frame || PyList_Append(frames, frame)) {
+                Py_XDECREF(frame);
+                return nullptr;
+            }
+            Py_DECREF(frame);
+            run.prev = Attribute(event, SEQUENCE).number();
+            written += Py_ssize_t(payload.size());
+        }
+    } catch (const Unknown &) {
+    } catch (const Attribute::Failed &) {
+        return nullptr;
+    }
+    return Py_BuildValue("(nLn)", at, (long long)run.prev, written);
 }
 
 // Messages of a websocket with their headers (RFC 6455, 5.2), unmasked: a list of texts and bytes to
@@ -435,6 +570,7 @@ PyObject *websocket_messages(PyObject *, PyObject *messages) {
 
 PyMethodDef FUNCTIONS[] = {{"shared_json", shared_json, METH_VARARGS, nullptr},
                            {"event_frame", event_frame, METH_VARARGS, nullptr},
+                           {"plain_frames", plain_frames, METH_VARARGS, nullptr},
                            {"may_be_restricted", may_be_restricted, METH_O, nullptr},
                            {"websocket_messages", websocket_messages, METH_O, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
@@ -444,4 +580,9 @@ PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "transcoder", nullptr, 0, FUNCTIONS
 
 }  // namespace
 
-PyMODINIT_FUNC PyInit_transcoder() { return PyModule_Create(&MODULE); }
+PyMODINIT_FUNC PyInit_transcoder() {
+    const char *const names[] = {"segment", "sequence", "mask", "appended_at_us", "payload"};
+    for (int name = SEGMENT; name <= PAYLOAD; ++name)
+        if (!(NAMES[name] = PyUnicode_InternFromString(names[name]))) return nullptr;
+    return PyModule_Create(&MODULE);
+}

@@ -6,6 +6,8 @@ transaction is in flight.
 """
 
 import asyncio
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import psycopg
@@ -20,17 +22,18 @@ from eventhub.base.errors import (
 )
 from eventhub.base.fair_queue import HUB_WORK, FairQueue, QueueOwner
 from eventhub.base.logs import get_logger
-from eventhub.eventlog.append import SQL, AppendRow, append_requests
+from eventhub.eventlog.append import SQL, AppendRow, Rows, append_requests
 from eventhub.eventlog.drafts import Appended, AppendedBatch, Outcome, Request
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.tail import Tail
 from eventhub.postgresql.connections import (
     CONNECTION_ERRORS,
+    Connection,
     answered_within,
     broken,
     connect,
 )
-from eventhub.postgresql.prepared import PreparedStatement
+from eventhub.postgresql.prepared import fetch_prepared
 
 log = get_logger(__name__)
 
@@ -54,7 +57,7 @@ class Appender:
         self._url = url
         self._durability = durability
         self._tail = tail
-        self._statement: PreparedStatement | None = None
+        self._connection: Connection | None = None
         self._waiting: FairQueue[_WaitingRequest] = FairQueue()
         self._waiting_events = 0
         self._waiting_bytes = 0
@@ -102,8 +105,8 @@ class Appender:
             _answer_all(
                 self._take_all(), DatabaseUnavailable("The hub is stopping; nothing was stored.")
             )
-            if self._statement is not None:
-                await self._statement.close()
+            if self._connection is not None:
+                await self._connection.close()
 
     def _take(self) -> list[_WaitingRequest]:
         """Take waiting requests in fair order, up to the size of one transaction; at least one."""
@@ -172,13 +175,14 @@ class Appender:
         """Append in one transaction. Raises DatabaseUnavailable or StorageFull if nothing was
         stored, OutcomeUnknown if the connection broke before the answer.
         """
-        statement = await self._connected()
+        connection = await self._connected()
         requests = [waiting.request for waiting in taken]
         try:
-            return await append_requests(statement.fetch, requests)
+            with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
+                return await append_requests(partial(_append, connection), requests)
         except BaseException as error:
-            server_refused = isinstance(error, psycopg.Error) and not statement.connection.closed
-            self._drop(statement)
+            server_refused = isinstance(error, psycopg.Error) and not connection.closed
+            self._drop(connection)
             if isinstance(error, psycopg.errors.DiskFull):
                 raise StorageFull(retry_after_s=limits.STORAGE_FULL_RETRY_S) from error
             if not isinstance(error, CONNECTION_ERRORS):
@@ -188,18 +192,18 @@ class Appender:
             log.warning("append_outcome_unknown", requests=len(taken), error=str(error))
             raise OutcomeUnknown() from error
 
-    async def _connected(self) -> PreparedStatement:
-        if self._statement is not None and broken(self._statement.connection):
-            self._drop(self._statement)
-        if self._statement is None:
+    async def _connected(self) -> Connection:
+        if self._connection is not None and broken(self._connection):
+            self._drop(self._connection)
+        if self._connection is None:
             try:
-                self._statement = await self._connect()
+                self._connection = await self._connect()
             except DatabaseUnavailable:
                 self._refuse_until_s = asyncio.get_running_loop().time() + limits.RECONNECT_PAUSE_S
                 raise
-        return self._statement
+        return self._connection
 
-    async def _connect(self) -> PreparedStatement:
+    async def _connect(self) -> Connection:
         """Connect, and prove the log's continuity before anything is appended."""
         name = "eventhub append" if self._durability == "sync" else "eventhub append async"
         connection = await connect(self._url, name=name)
@@ -208,22 +212,18 @@ class Appender:
                 proof = await self._tail.continuity.prove(connection)
                 if self._durability == "async":
                     await connection.execute("SET synchronous_commit = off")
-                seconds = limits.APPEND_TIMEOUT_S_MAX
-                columns = AppendRow._fields
-                statement = PreparedStatement(connection, SQL["append"], columns, seconds=seconds)
-                await statement.prepare()
         except BaseException as error:
             await connection.close()
             if isinstance(error, (*CONNECTION_ERRORS, psycopg.Error)):
                 raise DatabaseUnavailable() from error
             raise
         self._tail.connected(proof.life)
-        return statement
+        return connection
 
-    def _drop(self, statement: PreparedStatement) -> None:
+    def _drop(self, connection: Connection) -> None:
         """Discard a connection in an unknown state; the server rolls back its transaction."""
-        self._statement = None
-        _closing.add(task := asyncio.ensure_future(statement.close()))
+        self._connection = None
+        _closing.add(task := asyncio.ensure_future(connection.close()))
         task.add_done_callback(_closing.discard)
 
     def _publish(self, taken: list[_WaitingRequest], batch: AppendedBatch) -> None:
@@ -238,6 +238,10 @@ class Appender:
 
 
 _closing: set["asyncio.Future[None]"] = set()
+
+
+async def _append(connection: Connection, arguments: Sequence[bytes]) -> Rows:
+    return await fetch_prepared(connection, AppendRow, SQL["append"], arguments)
 
 
 def _answer(waiting: _WaitingRequest, outcome: Outcome) -> None:

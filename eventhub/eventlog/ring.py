@@ -6,7 +6,7 @@ higher one means a hole that must be read from the log.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, KeysView
+from collections.abc import AsyncIterator, Awaitable, Callable, KeysView, Sequence
 from contextlib import asynccontextmanager
 
 from eventhub.base import limits
@@ -32,6 +32,7 @@ class Ring:
         self.bytes_max = bytes_max
         self.confirmed_s = float("-inf")  # loop time when the ring was last known to be at the head
         self.wakers: set[Waker] = set()
+        self._system = (0, 0)  # the head of `system` when the events up to a sequence were read
         self._bytes = 0
         self._slots: list[StoredEvent | None] = [None] * _SIZE
 
@@ -41,10 +42,12 @@ class Ring:
         newest = self._slots[(self.next - 1) & _SLOT] if self.next > self.first else None
         return self._before if newest is None else newest.cursor
 
-    def push(self, rows: Iterable[StoredEvent]) -> bool:
+    def push(self, rows: Sequence[StoredEvent], *, system: int | None = None) -> bool:
         """Add the rows that come next and ignore known ones. Return False if there is a hole before
-        a row.
+        a row. `system`: the head of `system` at the moment of their read, if it is known.
         """
+        if system is not None and self.trusted:
+            self._system = (rows[-1].sequence, system)
         pushed = False
         complete = True
         for stored in rows if self.trusted else ():
@@ -70,6 +73,13 @@ class Ring:
         slots = self._slots
         return [stored for at in range(start, stop) if (stored := slots[at & _SLOT]) is not None]
 
+    def system_at(self, sequence: int) -> int | None:
+        """Return a head of `system` that has every change made before an event in the ring was
+        appended; None if it is not known.
+        """
+        through, head = self._system
+        return head if sequence <= through else None
+
     def holds(self, sequence: int) -> bool:
         """Return whether no event after a sequence has left the ring."""
         return self.trusted and sequence + 1 >= self.first
@@ -81,6 +91,7 @@ class Ring:
         self._before = head
         self.first = self.next = head.sequence + 1
         self.trusted = True
+        self._system = (0, 0)
         self._wake()
 
     def distrust(self) -> None:
@@ -89,6 +100,7 @@ class Ring:
         """
         self.life += 1
         self.trusted = False
+        self._system = (0, 0)
         self._wake()
 
     def _wake(self) -> None:

@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 from psycopg_pool import AsyncConnectionPool
 
@@ -27,10 +28,11 @@ from eventhub.eventlog.append import SQL, heads_text
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import NewRow
 from eventhub.eventlog.errors import StreamDeleted
-from eventhub.eventlog.read import heads, read
+from eventhub.eventlog.read import heads
 from eventhub.eventlog.ring import Ring, Rings
-from eventhub.eventlog.stored import ArchivedSegment, Cursor, StoredEvent
+from eventhub.eventlog.stored import Cursor, StoredEvent
 from eventhub.eventlog.system import SYSTEM_STREAM_ID
+from eventhub.eventlog.tail_reads import TailReads
 from eventhub.eventlog.watchers import Watchers
 from eventhub.postgresql.connections import (
     CONNECTION_ERRORS,
@@ -40,11 +42,18 @@ from eventhub.postgresql.connections import (
     notifications,
     reading,
 )
+from eventhub.postgresql.prepared import fetch_prepared
 
 log = get_logger(__name__)
 
 _PAIR = re.compile(r"([0-9]{1,18}):([0-9]{1,18})")
 _NOTICE = re.compile(r"([a-z]{1,18}):([0-9]{1,18})")
+
+
+class _Sent(NamedTuple):
+    """The empty result of a NOTIFY."""
+
+    pg_notify: None
 
 
 class Tail:
@@ -160,10 +169,11 @@ class Tail:
                 if connection is None:
                     connection = await connect(self._url, name="eventhub heads")
                     self.connected((await self.continuity.prove(connection)).life)
-                await self._read_received(connection)
+                    reads = TailReads(connection)
+                await self._read_received(reads)
                 if clock() >= self._poll_at_s:
                     self._poll_at_s = clock() + self._poll_interval_s()
-                    await self._poll(connection)
+                    await self._poll(reads)
             except (*CONNECTION_ERRORS, EventHubError):
                 await _drop(connection)
                 connection = None
@@ -196,30 +206,30 @@ class Tail:
         is_used = asyncio.get_running_loop().time() - self._used_s <= limits.HEAD_USED_S
         return limits.HEAD_IDLE_INTERVAL_S if is_used else limits.HEAD_REST_INTERVAL_S
 
-    async def _read_received(self, connection: Connection) -> None:
+    async def _read_received(self, reads: TailReads) -> None:
         received, self._received = self._received, {}
         for stream_id, head in received.items():
-            await self._fill(connection, stream_id, head)
+            await self._fill(reads, stream_id, head)
 
-    async def _poll(self, connection: Connection) -> None:
+    async def _poll(self, reads: TailReads) -> None:
         started_s = asyncio.get_running_loop().time()
         lives = {stream_id: ring.life for stream_id, ring in self.rings.all()}
         self._watchers.check()
         if not lives:
             return
-        with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
-            now = await heads(connection, list(lives))
+        with answered_within(reads.connection, limits.READ_TIMEOUT_S_MAX):
+            now = await heads(reads.connection, list(lives))
         for stream_id, head in now.items():
             ring = self.rings.get(stream_id)
             if ring is not None and not ring.trusted and ring.life == lives[stream_id]:
                 ring.skip_to(head)
-            await self._fill(connection, stream_id, head.sequence)
+            await self._fill(reads, stream_id, head.sequence)
             if ring is not None and ring.next > head.sequence:
                 ring.confirmed_s = started_s
         self._polled.set()
         self._polled = asyncio.Event()
 
-    async def _fill(self, connection: Connection, stream_id: int, head: int) -> None:
+    async def _fill(self, reads: TailReads, stream_id: int, head: int) -> None:
         """Read until the ring has reached a head. The ring ignores rows that it got from another
         source meanwhile.
 
@@ -229,21 +239,20 @@ class Tail:
             if not ring.trusted:
                 return
             try:
-                with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
-                    rows = await read(connection, stream_id, ring.head)
+                found = await reads.after(stream_id, ring)
             except (Gone, LogHole, SegmentMismatch, StreamDeleted) as error:
                 reason = {"reason": error.code, **error.details}
                 log.error("tail_skips", next=ring.next, head=head, **reason)
-                rows = None
-            if rows is None or isinstance(rows, ArchivedSegment):
+                found = None
+            if found is None:
                 ring.distrust()  # the next poll sets it to the head at that time
                 self._poll_at_s = 0.0
                 return
-            if not rows:
+            if not found.events:
                 return
-            ring.push(rows)
+            ring.push(found.events, system=found.system)
             if stream_id == SYSTEM_STREAM_ID:  # management requests append to it too
-                self.continuity.committed(rows[-1])
+                self.continuity.committed(found.events[-1])
 
     async def _listen(self) -> None:
         """Receive NOTIFY from the other processes, on a connection of its own."""
@@ -294,7 +303,7 @@ class Tail:
                 connection = connection or await connect(self._direct_url, name="eventhub notify")
                 for payload in _payloads(dirty, notices):
                     with answered_within(connection, limits.READ_TIMEOUT_S_MAX):
-                        await connection.execute(SQL["notify"], (payload,))
+                        await fetch_prepared(connection, _Sent, SQL["notify"], [payload.encode()])
             except (*CONNECTION_ERRORS, EventHubError):
                 await _drop(connection)
                 connection = None  # processes that miss this NOTIFY poll the heads

@@ -122,13 +122,13 @@ def _in_order(kind: type[tuple[Any, ...]], cursor: Any) -> RowMaker[tuple[Any, .
 @cache
 def _is_in_order(kind: type[tuple[Any, ...]], names: tuple[bytes | None, ...]) -> bool:
     """Return whether the columns are in the order of the fields. Raises TypeError if others."""
-    _row_maker(kind, names)
+    row_maker(kind, names)
     return [name.encode() for name in columns_of(kind)] == [*names]
 
 
 def _factory(kind: type[Kind], cursor: Any) -> RowMaker[Kind]:
     names = _names(cursor)
-    return _row_maker(kind, names) if names else no_result
+    return row_maker(kind, names) if names else no_result
 
 
 def _scalar(cursor: Any) -> RowMaker[Any]:
@@ -148,7 +148,7 @@ def _names(cursor: Any) -> tuple[bytes | None, ...]:
 
 
 @cache
-def _row_maker(kind: type[Kind], names: tuple[bytes | None, ...]) -> RowMaker[Kind]:
+def row_maker(kind: type[Kind], names: tuple[bytes | None, ...]) -> RowMaker[Kind]:
     """Return the function that builds a row. Raises TypeError if the columns differ."""
     found = [(name or b"").decode() for name in names]
     if refusal := differences(kind, found):

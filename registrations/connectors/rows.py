@@ -30,10 +30,12 @@ class InputRow(NamedTuple):
 
 
 class InputBatch(NamedTuple):
-    """Rows in their order; `more`: there are probably more at once."""
+    """Rows in their order. `position`: without rows, one that the connector has reached all the
+    same; "": it is where it was.
+    """
 
     rows: list[InputRow]
-    more: bool = False
+    position: str = ""
 
 
 class RowMap(NamedTuple):

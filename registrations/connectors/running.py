@@ -178,7 +178,9 @@ class RunningConnector:
         """Append the events of the next rows; return the position after them."""
         batch = await source.read(position)
         if not batch.rows:
-            return position
+            if batch.position:
+                await self._store(Advance(*self._own, position, batch.position), [], [])
+            return batch.position or position
         info = await self._stream()
         checked = await self._check(info, batch.rows)
         await self._spend(info, len(checked.drafts))

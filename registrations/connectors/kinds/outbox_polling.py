@@ -30,19 +30,23 @@ Name = Annotated[str, Meta(min_length=1, max_length=63, pattern=r"^[^\x00%]+$")]
 _OF_XMIN = "b.low - ((b.low - t.xmin::text::bigint) & 4294967295)"
 _SETTLED_XMIN = "((b.low - t.xmin::text::bigint) & 4294967295) BETWEEN 1 AND 2147483648"
 _BOUNDS = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS low"
+# the rows are chosen before they are written as JSON, which is expensive
 _READ = """
 WITH b AS MATERIALIZED ({bounds})
-SELECT {number} AS number, t.{order}::text AS place, {body} AS body,
+SELECT r.number, r.place::text AS place, {body} AS body,
        CASE WHEN octet_length(d.document) <= %(bytes_max)s THEN d.document END AS document
-  FROM b, {table} t, LATERAL (SELECT to_jsonb(t)::text AS document) d
- WHERE {settled} AND {after}
- ORDER BY {sorted}, t.{order}
- LIMIT %(rows_max)s
+  FROM (SELECT {number} AS number, t.{order} AS place, t AS whole
+          FROM b, {table} t
+         WHERE {settled} AND {after}
+         ORDER BY {sorted}, t.{order}
+         LIMIT %(rows_max)s) r,
+       LATERAL (SELECT to_jsonb(r.whole)::text AS document) d
+ ORDER BY r.number, r.place
 """
 _LAG = """
 WITH b AS MATERIALIZED ({bounds})
 SELECT count(*) AS rows
-  FROM (SELECT FROM b, {table} t WHERE ({after}) OR NOT ({settled}) LIMIT %(rows_max)s) AS r
+  FROM (SELECT FROM b, {table} t WHERE {unread} LIMIT %(rows_max)s) AS r
 """
 _HORIZON = """
 SELECT pg_snapshot_xmin(s)::text::bigint AS low, pg_snapshot_xmax(s)::text::bigint AS high
@@ -108,6 +112,7 @@ class PolledTable:
         self._content_type = settings.content_type or _media_type(body_type)
         self._has_body = body_type is not None
         self._rows_max = limits.CONNECTOR_ROWS_FIRST
+        self._pause_s = limits.CONNECTOR_POLL_S
         names = {
             "bounds": sql.SQL(_BOUNDS),
             "table": sql.Identifier(settings.schema, settings.table),
@@ -116,7 +121,7 @@ class PolledTable:
             **_conditions(settings),
         }
         read, lag = sql.SQL(_READ), sql.SQL(_LAG)
-        first = {**names, "after": names["from"]}
+        first = {**names, "after": names["from"], "unread": names["unread_from"]}
         self._read = {"": read.format(**first), "after": read.format(**names)}
         self._lag = {"": lag.format(**first), "after": lag.format(**names)}
 
@@ -140,9 +145,12 @@ class PolledTable:
             query = self._read["after" if values["place"] is not None else ""]
             rows = await self._fetch(query, {**values, "rows_max": rows_max})
         self._adapt_size(rows)
-        if not rows:
-            await asyncio.sleep(limits.CONNECTOR_POLL_S)
-        return InputBatch([self._row(row) for row in rows], more=len(rows) == rows_max)
+        if rows:
+            self._pause_s = limits.CONNECTOR_POLL_S
+        else:
+            await asyncio.sleep(self._pause_s)
+            self._pause_s = min(2 * self._pause_s, limits.CONNECTOR_POLL_S_MAX)
+        return InputBatch([self._row(row) for row in rows])
 
     async def lag(self, position: str) -> int:
         """Count the rows to be read. Raises ConnectorFault if the database is behind the
@@ -219,7 +227,8 @@ def _check_columns(settings: PollingSettings, columns: dict[str, _TableColumn]) 
 
 def _conditions(settings: PollingSettings) -> dict[str, sql.Composable]:
     """Return the parts of the statements that read the number of a row's transaction. `from`: from
-    a transaction on; `after`: after a row.
+    a transaction on; `after`: after a row; `unread`: the same with rows that may not be read yet,
+    which by their column come after all others, and by `xmin` before.
     """
     order = sql.Identifier(settings.order)
     if settings.transaction is None:
@@ -234,19 +243,25 @@ def _conditions(settings: PollingSettings) -> dict[str, sql.Composable]:
     as_number = (
         number if settings.transaction is None else sql.SQL("{}::text::bigint").format(number)
     )
+    since = sql.SQL("{number} >= {given}").format(**parts)
+    after = sql.SQL("({number}, t.{order}) > ({given}, %(place)s)").format(**parts)
+    too_new = sql.SQL("{} OR NOT ({})")
+    by_xmin = settings.transaction is None
     return {
         "number": as_number,
         "sorted": number,
         "settled": settled,
-        "from": sql.SQL("{number} >= {given}").format(**parts),
-        "after": sql.SQL("({number}, t.{order}) > ({given}, %(place)s)").format(**parts),
+        "from": since,
+        "after": after,
+        "unread_from": too_new.format(since, settled) if by_xmin else since,
+        "unread": too_new.format(after, settled) if by_xmin else after,
     }
 
 
 def _body(name: str | None, type: str | None) -> sql.Composable:
     if name is None:
         return sql.SQL("NULL::bytea")
-    column = sql.SQL("t.{}").format(sql.Identifier(name))
+    column = sql.SQL("(r.whole).{}").format(sql.Identifier(name))
     if type == "bytea":
         return column
     return sql.SQL("convert_to({}::text, 'UTF8')").format(column)
@@ -272,16 +287,17 @@ def _ahead() -> ConnectorFault:
     )
 
 
+USUAL = usual_map(
+    domain={"body": "/aggregatetype", "default": "Outbox"},
+    type={"body": "/type", "default": "inserted"},
+    id={"body": "/id"},
+    attributes={"aggregateid": {"body": "/aggregateid"}},
+)
 KIND = ConnectorKind(
     "outbox-polling",
     "Rows of a PostgreSQL table, read by polling",
     PollingSettings,
-    usual_map(
-        domain={"body": "/aggregatetype", "default": "Outbox"},
-        type={"body": "/type", "default": "inserted"},
-        id={"body": "/id"},
-        attributes={"aggregateid": {"body": "/aggregateid"}},
-    ),
+    USUAL,
     address_of,
     open_table,
 )

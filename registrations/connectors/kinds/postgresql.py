@@ -69,19 +69,21 @@ def address_of(url: str) -> str:
 
 
 @asynccontextmanager
-async def opened(spec: InputSpec) -> AsyncIterator[Connection]:
-    """Connect to the database of a connector, read only and in autocommit mode. Raises
-    ConnectorFault, also for what psycopg raises inside the block.
+async def opened(spec: InputSpec, **more: str) -> AsyncIterator[Connection]:
+    """Connect to the database of a connector, read only and in autocommit mode; `more`: further
+    parameters of libpq. Raises ConnectorFault, also for what psycopg raises inside the block.
     """
     target = parse_target(spec.url)
     try:
         hostaddr = await _allowed_address(spec, target)
-        async with await psycopg.AsyncConnection.connect(
-            autocommit=True,
-            prepare_threshold=1,
-            **_parameters(target, hostaddr),
-        ) as connection:
+        given: dict[str, Any] = {**_parameters(target, hostaddr), **more}
+        connection = await psycopg.AsyncConnection.connect(
+            autocommit=True, prepare_threshold=1, **given
+        )
+        try:
             yield connection
+        finally:
+            await connection.close()
     except psycopg.Error as error:
         raise fault_of(error) from None
     except CONNECTION_ERRORS as error:
@@ -116,7 +118,9 @@ def _parameters(target: DatabaseTarget, hostaddr: str) -> dict[str, Any]:
         "datestyle": "ISO",
         "jit": "off",
     }
-    trusted = ssl.get_default_verify_paths().cafile
+    trusted = None
+    if target.sslmode.startswith("verify-"):  # with the others libpq would verify as well
+        trusted = ssl.get_default_verify_paths().cafile
     return {
         **target._asdict(),
         "hostaddr": hostaddr,

@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from eventhub.event.inbound import refuse_json
-from registrations.connectors.kinds import outbox_polling
+from registrations.connectors.kinds import outbox_polling, outbox_replication
 from registrations.connectors.kinds.kind import ConnectorKind
 
-KINDS: dict[str, ConnectorKind] = {one.KIND.name: one.KIND for one in (outbox_polling,)}
+_MODULES = (outbox_polling, outbox_replication)
+KINDS: dict[str, ConnectorKind] = {one.KIND.name: one.KIND for one in _MODULES}
 
 
 def parse_settings(kind: ConnectorKind, given: Any) -> Any:

@@ -25,6 +25,11 @@ export const KINDS: { value: NewConnector["kind"]; label: string; settings: stri
     label: "Outbox table of PostgreSQL, by polling",
     settings: '{"table": "outbox", "order": "id", "body": "payload"}',
   },
+  {
+    value: "outbox-replication",
+    label: "Outbox table of PostgreSQL, by replication",
+    settings: '{"table": "outbox", "slot": "eventhub", "publication": "eventhub", "body": "payload"}',
+  },
 ];
 
 export function useConnectors(zone: string, client: string | undefined, chosen: string | undefined) {

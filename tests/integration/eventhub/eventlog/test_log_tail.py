@@ -105,6 +105,12 @@ async def test_a_notify_alone_brings_the_events_of_another_process(
             await found(connection, LISTENING.format(since=since))
             await other.append([draft(stream)])
             assert await follower.has(1) == [1]
+            ring = log.tail.rings.get(stream)
+            [(head,)] = connection.execute(
+                "SELECT sequence FROM heads WHERE stream_id = 1"
+            ).fetchall()
+            assert ring is not None
+            assert ring.system_at(1) == head
 
 
 async def test_two_processes_appending_at_once_give_all_readers_the_same_sequences(

@@ -1,4 +1,6 @@
-"""A statement prepared once: each call ends, also when its connection is lost or silent."""
+"""A statement that is prepared once: each call ends, also when its connection is lost or silent,
+and finds its statement prepared.
+"""
 
 import asyncio
 import os
@@ -6,25 +8,35 @@ import select
 import socket
 import struct
 from pathlib import Path
+from typing import NamedTuple
 
 import psycopg
 import pytest
 import uvloop
 
-from eventhub.postgresql.connections import connect
-from eventhub.postgresql.prepared import PreparedStatement
+from eventhub.postgresql.connections import Connection, answered_within, connect
+from eventhub.postgresql.prepared import fetch_prepared
 
 URL = os.environ["DATABASE_URL"]
-SLEEPING = "SELECT pg_sleep(60)::text AS slept WHERE %b::int4 = 1"
-ONE = (1).to_bytes(4)
+SLEEPING = "SELECT pg_sleep(60)::text AS slept"
+QUOTIENT = "SELECT (4 / %(by)s::integer)::text AS quotient"
 
 
-async def sleeping(seconds: float = 30.0) -> PreparedStatement:
-    statement = PreparedStatement(
-        await connect(URL, name="test"), SLEEPING, ["slept"], seconds=seconds
-    )
-    await statement.prepare()
-    return statement
+class Slept(NamedTuple):
+    slept: str
+
+
+class Quotient(NamedTuple):
+    quotient: str
+
+
+async def sleep(connection: Connection) -> list[Slept]:
+    return await fetch_prepared(connection, Slept, SLEEPING, {})
+
+
+async def quotient(connection: Connection, by: int) -> str:
+    [found] = await fetch_prepared(connection, Quotient, QUOTIENT, {"by": by})
+    return found.quotient
 
 
 async def backend_works(other: psycopg.AsyncConnection[object], pid: int) -> None:
@@ -40,16 +52,15 @@ async def backend_works(other: psycopg.AsyncConnection[object], pid: int) -> Non
 async def test_a_call_whose_backend_is_terminated_ends() -> None:
     other = await connect(URL, name="test other")
     for _ in range(20):  # the server's message and the end of the connection come in any order
-        statement = await sleeping()
-        pid = statement.connection.info.backend_pid
-        call = asyncio.ensure_future(statement.fetch([ONE]))
+        connection = await connect(URL, name="test")
+        pid = connection.info.backend_pid
+        call = asyncio.ensure_future(sleep(connection))
         await backend_works(other, pid)
         await other.execute("SELECT pg_terminate_backend(%s)", [pid])
         with pytest.raises(psycopg.OperationalError):
             async with asyncio.timeout(20):
                 await call
-        assert statement.connection.closed
-        await statement.close()
+        assert connection.closed
     await other.close()
 
 
@@ -65,10 +76,9 @@ async def _call_a_server_that_closes(tmp_path: Path) -> None:
         closing = asyncio.ensure_future(asyncio.to_thread(_accept_and_close, listening))
         url = f"postgresql://any@/any?host={tmp_path}&port=5432"
         connection = await psycopg.AsyncConnection.connect(url, autocommit=True)
-        statement = PreparedStatement(connection, SLEEPING, ["slept"], seconds=300)
         with pytest.raises(psycopg.OperationalError):
             async with asyncio.timeout(20):
-                await statement.prepare()
+                await sleep(connection)
         assert connection.closed
         await closing
 
@@ -85,20 +95,45 @@ def _accept_and_close(listening: socket.socket) -> None:
 
 
 async def test_a_call_that_takes_too_long_ends_with_its_connection() -> None:
-    statement = await sleeping(0.3)
-    with pytest.raises(psycopg.OperationalError, match="no answer in time"):
+    connection = await connect(URL, name="test")
+    with pytest.raises(psycopg.OperationalError), answered_within(connection, 0.3):
         async with asyncio.timeout(20):
-            await statement.fetch([ONE])
-    assert statement.connection.closed
-    await statement.close()
+            await sleep(connection)
+    assert connection.closed
+
+
+async def test_a_cancelled_call_closes_its_connection() -> None:
+    connection, other = await connect(URL, name="test"), await connect(URL, name="test other")
+    call = asyncio.ensure_future(sleep(connection))
+    await backend_works(other, connection.info.backend_pid)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert connection.closed, "the next call would get the answer to this one"
+    await other.close()
 
 
 async def test_an_error_of_sql_leaves_the_connection_usable() -> None:
-    connection = await connect(URL, name="test")
-    divided = "SELECT (4 / %b::int4)::text AS quotient"
-    statement = PreparedStatement(connection, divided, ["quotient"], seconds=30)
-    await statement.prepare()
-    with pytest.raises(psycopg.errors.DivisionByZero):
-        await statement.fetch([bytes(4)])
-    assert await statement.fetch([ONE]) == [("4",)]
-    await statement.close()
+    async with await connect(URL, name="test") as connection:
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            await quotient(connection, 0)
+        assert await quotient(connection, 1) == "4"
+
+
+async def test_a_statement_is_prepared_again_after_a_rollback() -> None:
+    """psycopg then deallocates all prepared statements."""
+    async with await connect(URL, name="test") as connection:
+        assert await quotient(connection, 2) == "2"
+        async with connection.transaction(force_rollback=True):
+            await connection.execute("SELECT 1", prepare=True)
+        await connection.execute("SELECT 1")
+        left = "SELECT FROM pg_prepared_statements WHERE name LIKE 'eventhub%'"
+        assert (await connection.execute(left)).rowcount == 0, "this test shows nothing"
+        assert await quotient(connection, 4) == "1"
+
+
+async def test_columns_that_differ_from_the_fields_are_refused() -> None:
+    async with await connect(URL, name="test") as connection:
+        with pytest.raises(TypeError, match="quotient"):
+            await fetch_prepared(connection, Slept, QUOTIENT, {"by": 1})
+        assert await quotient(connection, 1) == "4"

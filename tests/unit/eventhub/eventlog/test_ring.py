@@ -44,6 +44,20 @@ def test_a_hole_is_refused_and_rows_before_it_are_added() -> None:
     assert held(ring, 2) == [3, 4, 5]
 
 
+def test_the_head_of_system_is_known_for_events_that_were_read_with_it() -> None:
+    ring = Ring(Cursor("s", 0), bytes_max=NO_LIMIT)
+    ring.push(rows(1, 3), system=70)
+    ring.push(rows(4, 4))  # appended by this process
+    assert [ring.system_at(sequence) for sequence in (1, 3, 4)] == [70, 70, None]
+    ring.push(rows(4, 5), system=71)
+    assert [ring.system_at(sequence) for sequence in (3, 5)] == [71, 71]
+    ring.distrust()
+    assert ring.system_at(3) is None
+    ring.push(rows(6, 6), system=72)
+    ring.skip_to(Cursor("s", 9))
+    assert ring.system_at(6) is None
+
+
 def test_after_gives_at_most_so_many_and_nothing_beyond_the_head() -> None:
     ring = Ring(Cursor("s", 0), bytes_max=NO_LIMIT)
     ring.push(rows(1, 10))

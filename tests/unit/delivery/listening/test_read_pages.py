@@ -1,0 +1,90 @@
+"""Pages that were read from the log are framed by the compiled transcoder as Python frames them.
+Where it was not built, Python frames both.
+"""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delivery.listening.batch import BatchLimits, frame_plain_events, frame_read_events
+from delivery.listening.frames import (
+    CloudEventFrames,
+    DelimitedFrames,
+    FrameFormat,
+    ItemFrames,
+    JsonFrames,
+    LineFrames,
+    ProtobufFrames,
+    SseFrames,
+)
+from delivery.listening.protocol import ListenerFilter, ListenerState
+from eventhub.event.envelope import Event
+from eventhub.event.protobuf_codec import encode
+from eventhub.eventlog.stored import StoredEvent
+from tests.unit.eventhub.event.strategies import TIMES_US, events
+
+SEGMENTS = ["0b0e8b5e-3f0a-4f57-b1f2-5c65cbb4ad2a", "2b0e8b5e-3f0a-4f57-b1f2-5c65cbb4ad2b"]
+FORMS = [
+    CloudEventFrames,
+    DelimitedFrames,
+    ItemFrames,
+    JsonFrames,
+    LineFrames,
+    ProtobufFrames,
+    SseFrames,
+]
+NOW_US = 1_700_000_000_000_000
+
+
+@st.composite
+def pages(draw: st.DrawFn) -> list[StoredEvent]:
+    """Draw consecutive events of one segment or two, some of which only Python can evaluate."""
+    page = []
+    segment = 0
+    for sequence in range(draw(st.integers(1, 1 << 40)), 1 << 62):
+        if len(page) == 12 or (page and not draw(st.integers(0, 7))):
+            return page
+        event = draw(events())
+        segment = min(1, segment + draw(st.sampled_from([0, 0, 0, 1])))
+        at_us = draw(TIMES_US)
+        page.append(StoredEvent(SEGMENTS[segment], sequence, event.mask, at_us, encode(event)))
+    raise AssertionError
+
+
+def framed(
+    frame: Any, form: FrameFormat[Any], page: list[StoredEvent], state: tuple[int, int, str]
+) -> tuple[list[Any], int, int]:
+    mask, head, subject = state
+    listener = ListenerState(subject, "orders", ListenerFilter(mask=mask))
+    listener.missed, listener.last_reported = "playback", page[0].sequence - 1
+    listener.started_head = head
+    frames: list[Any] = ["before"]
+    at = frame(listener, form, (page, 5, NOW_US), BatchLimits(6, 900), frames)
+    return frames, at, listener.last_reported
+
+
+@pytest.mark.parametrize("kind", FORMS)
+@given(
+    pages(), st.sampled_from([(1 << 64) - 1, 1, 3]), st.integers(0, 1 << 63), st.sampled_from("ax")
+)
+def test_a_page_is_framed_as_python_frames_it(
+    kind: type[FrameFormat[Any]], page: list[StoredEvent], mask: int, head: int, subject: str
+) -> None:
+    state = (mask, head, subject.replace("x", ""))
+    compiled = framed(frame_read_events, kind(), page, state)
+    for stored in page:
+        stored.restricted = stored.frame_json = None
+    assert compiled == framed(frame_plain_events, kind(), page, state)
+
+
+def test_a_damaged_event_is_left_to_python() -> None:
+    payload = encode(Event("a", "b", {"x": 1}))
+    page = [
+        StoredEvent(SEGMENTS[0], at, 1, NOW_US, payload + b"\x0a" * (at == 2)) for at in (1, 2, 3)
+    ]
+    with pytest.raises(Exception, match=r"[Tt]runcated|DecodeError|parsing"):
+        framed(frame_read_events, JsonFrames(), page, (1, 0, ""))
+    frames, at, last = framed(frame_read_events, ProtobufFrames(), page[:1], (1, 0, ""))
+    assert (len(frames), at, last) == (2, 6, 1)
