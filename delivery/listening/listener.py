@@ -337,7 +337,7 @@ class StreamListener:
         return frames
 
     def _advance_page(self, at: int) -> None:
-        """Advance in the page; read ahead from its middle, and drop it at its end."""
+        """Advance in the page; read ahead meanwhile, and drop it at its end."""
         page, self._at = self._page, at
         if at == len(page):
             self._drop_page()
@@ -346,7 +346,7 @@ class StreamListener:
             self._pages.forget()
             self._follower.cursor = self.cursor
             return
-        if 2 * at >= len(page) > limits.FRAMES_PER_SLICE_MAX and not self._follower.live:
+        if len(page) > limits.FRAMES_PER_SLICE_MAX and not self._follower.live:
             self._pages.start(self._follower)
 
     async def _follow(self, start: Start) -> None:

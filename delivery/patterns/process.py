@@ -48,7 +48,7 @@ class LeasedGroups:
 
     def _report(self, running: list[RunningGroup]) -> None:
         now_us = self._context.clock.now_us()
-        oldest = [one.reader.oldest_us for one in running]
+        oldest = [one.oldest_us for one in running]
         ages_us = [max(now_us - at_us, 0) for at_us in oldest if at_us]
         metrics.PATTERN_FILTERS.set(sum(one.filters for one in running))
         stopped = sum(one.is_stopped for one in self._holder.works.values())

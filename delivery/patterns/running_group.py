@@ -99,6 +99,12 @@ class RunningGroup:
         """The number of distinct filters of its patterns."""
         return len(self._found.engine.leaves)
 
+    @property
+    def oldest_us(self) -> int:
+        """Since when an event waits to be consumed, or an output to be written; 0: none does."""
+        times = self.reader.oldest_us, self._unwritten.oldest_us
+        return min((at_us for at_us in times if at_us), default=0)
+
     async def read(self) -> bool:
         """Read events, and confirm that all changes before them are known."""
         following = self._found.changes.next
@@ -305,8 +311,7 @@ class RunningGroup:
                 self._totals.take(effect)
                 unwritten.is_due = True
             elif caused.take(effect):
-                unwritten.outputs.append(effect)
-                unwritten.output_bytes += effect.bytes
+                unwritten.add_output(effect, self._context.clock.now_us())
             else:
                 self._totals.take(LostOutput(effect.running, "outputs_max", 1))
             yield

@@ -17,9 +17,16 @@ class Unwritten:
         self.removed: list[int] = []
         self.outputs: list[OutputEvent] = []
         self.output_bytes = 0
+        self.oldest_us = 0  # when the first output was added; 0: there is none
         self.since_s = now_s
         self.needs_snapshot = False
         self.is_due = False  # there is something that should not wait
+
+    def add_output(self, output: OutputEvent, now_us: int) -> None:
+        """Add an output to be written."""
+        self.oldest_us = self.oldest_us or now_us
+        self.outputs.append(output)
+        self.output_bytes += output.bytes
 
     @property
     def has_enough_events(self) -> bool:

@@ -139,7 +139,8 @@ PATTERN_OUTPUTS = Counter("eventhub_pattern_outputs", "Events that patterns caus
 PATTERN_STATE_BYTES = _max("eventhub_pattern_state_bytes", "Size of a group's last snapshot.")
 PATTERN_LAG_EVENTS = _max("eventhub_pattern_lag_events", "Events that a group has not consumed.")
 PATTERN_LAG_S = _max(
-    "eventhub_pattern_lag_seconds", "Age of the oldest event that a group has not consumed."
+    "eventhub_pattern_lag_seconds",
+    "Age of the oldest event that a group has not consumed, or output that it has not written.",
 )
 MATCH_WORK = Counter(
     "eventhub_match_work",

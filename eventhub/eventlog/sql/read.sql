@@ -21,7 +21,7 @@ SELECT id, uuid, partition_id, last, tier, first, archive_path AS archive, known
 -- At most `events_max` rows and `bytes_max` bytes, but at least one row. The partition is given, so only that one is touched.
 SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint AS at_us, payload
   FROM (SELECT sequence, mask, appended_at, payload,
-               sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
+               sum(octet_length(payload)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) - octet_length(payload) AS bytes_before
           FROM events
          WHERE partition_id = %(partition_id)s AND segment_id = %(segment_id)s AND sequence > %(after)s
          ORDER BY sequence
@@ -35,7 +35,7 @@ SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint AS at
 SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint AS at_us, payload,
        (SELECT sequence FROM heads WHERE stream_id = 1) AS system
   FROM (SELECT sequence, mask, appended_at, payload,
-               sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
+               sum(octet_length(payload)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) - octet_length(payload) AS bytes_before
           FROM events
          WHERE partition_id = %(partition_id)s AND segment_id = %(segment_id)s AND sequence > %(after)s
          ORDER BY sequence
@@ -51,7 +51,7 @@ SELECT uuid::text, id, partition_id FROM segments WHERE uuid = %s::uuid AND tier
 -- The events of several segments of one partition that are read completely.
 SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint AS at_us, payload
   FROM (SELECT sequence, mask, appended_at, payload,
-               sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS bytes_before
+               sum(octet_length(payload)) OVER (ORDER BY sequence ROWS UNBOUNDED PRECEDING) - octet_length(payload) AS bytes_before
           FROM events
          WHERE partition_id = %(partition_id)s AND segment_id = ANY (%(segment_ids)s) AND sequence > %(after)s) AS page
  WHERE bytes_before < %(bytes_max)s

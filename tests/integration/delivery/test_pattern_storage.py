@@ -1,9 +1,11 @@
 """What pattern groups write: not more than the hub has space for, and snapshots in time."""
 
+from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
+from prometheus_client import REGISTRY
 
 from eventhub.base import limits
 from tests.integration.delivery.test_pattern_groups import typed
@@ -45,6 +47,21 @@ def test_outputs_wait_while_emits_are_refused_for_lack_of_space(
     store.symlink_to(tmp_path)
     eventually(lambda: world.consumed(group)[1] == [2], "consumed")
     assert [one["a"] for _, one in world.matches(out)] == [[1], [2]]
+
+
+def test_a_group_that_waits_lags(world: PatternWorld, tmp_path: Path) -> None:
+    """Its events were consumed, so it seemed to be up to date."""
+    stream = world.stream()
+    group = world.pattern_group([stream])
+    world.patterns(group, ["{a: A}"])
+    world.sql("UPDATE log_state SET quota_bytes = 1")
+    world.emit_all(stream, [typed("A")])
+    with forwarding(world, tmp_path):
+        lag_s = partial(REGISTRY.get_sample_value, "eventhub_pattern_lag_seconds")
+        eventually(lambda: (lag_s() or 0) > 1, "lag")
+        world.sql("UPDATE log_state SET quota_bytes = NULL")
+        eventually(lambda: lag_s() == 0, "no lag")
+    assert world.consumed(group)[1] >= [1]
 
 
 def test_the_time_of_restoring_counts_towards_the_next_snapshot(
