@@ -51,7 +51,7 @@ class Relay:
         ends = {writer, far_writer}
         self._writers |= ends
         try:
-            with suppress(asyncio.CancelledError):  # by `stop`
+            with suppress(asyncio.CancelledError, OSError):  # by `stop`, or an end is gone
                 await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
         finally:
             self._writers -= ends

@@ -87,6 +87,26 @@ class Place:
         self.fan_out: FanOut
         self.group: _Group
 
+    def is_due(self, batch: Sequence[StoredEvent]) -> bool:
+        """Return whether the listener is at the head and before the end of a batch; wake one that
+        is behind, unless it was removed.
+        """
+        if self.at_head:
+            return bool(batch) and self.listener.cursor.sequence < batch[-1].sequence
+        if self in self.group.places and not self.listener.state.full:
+            self.waker.set()  # a full window is woken by an acknowledgement
+        return False
+
+    def note_taken(self, events: Sequence[StoredEvent], end: Cursor) -> None:
+        """Note that its connection took the frames of these events, all that match up to a
+        cursor.
+        """
+        count = len(events)
+        if count:
+            self.listener.state.report(events)
+            self.to.reader.frames_taken += count
+        self.listener.pass_to(end, count)
+
     def take_turn(self) -> None:
         """Have the listener take its own turn."""
         self.at_head = False
@@ -96,10 +116,11 @@ class Place:
 class _Group:
     """The listeners whose filters select the same events, apart from who may see them."""
 
-    __slots__ = ("key", "places")
+    __slots__ = ("key", "kinds", "places")
 
     def __init__(self, key: tuple[Any, ...]) -> None:
         self.key = key
+        self.kinds: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # each one once, to be compared
         self.places: dict[Place, None] = {}
 
     @property
@@ -135,7 +156,8 @@ class FanOut:
         """Add a listener, which takes its own turn first."""
         key = _key(place.listener.state.filter)
         place.fan_out = self
-        place.group = self.groups.setdefault(key, _Group(key))
+        place.group = group = self.groups.setdefault(key, _Group(key))
+        place.kind = group.kinds.setdefault(place.kind, place.kind)
         place.group.places[place] = None
 
     def remove(self, place: Place) -> None:
@@ -208,26 +230,18 @@ class FanOut:
                 place.take_turn()
 
     def _deliver(self, group: _Group, batch: list[StoredEvent]) -> Iterator[None]:
-        """Deliver a batch to the listeners of a group."""
+        """Deliver a batch to the listeners of a group, so many at a time."""
         work: _MatchedBatch | None = None
-        for count, place in enumerate([*group.places]):
-            if count % limits.FAN_OUT_STEP == limits.FAN_OUT_STEP - 1:
-                yield
-            if not place.at_head:
-                if place in group.places and not place.listener.state.full:
-                    place.waker.set()  # a full window is woken by an acknowledgement
-                continue
-            if not batch or place.listener.cursor.sequence >= batch[-1].sequence:
-                continue
-            if work is None:
+        places = [*group.places]
+        for at in range(0, len(places), limits.FAN_OUT_STEP):
+            due = [one for one in places[at : at + limits.FAN_OUT_STEP] if one.is_due(batch)]
+            if due:
                 types = self._services.types.evolved(self._zone_id)
-                work = _MatchedBatch(batch, group.filter, types)
-            may_get = self._fresh and place.to.reader.may_get(self._now_us)
-            if not may_get or not work.deliver(place, self._now_us):
-                place.take_turn()
+                work = work or _MatchedBatch(batch, group.filter, types)
+                work.deliver(due, self._now_us if self._fresh else None)
+            yield
         if work is not None and work.frames:
             metrics.SENT.add(work.frames, work.bytes)
-        yield
 
 
 class _MatchedBatch:
@@ -242,45 +256,69 @@ class _MatchedBatch:
         self._restricted = any(map(is_restricted, self._selected or ()))
         self._visible: dict[tuple[Any, ...], list[StoredEvent]] = {}  # by audience
         self._known: dict[tuple[Any, ...], _Prepared] = {}
-        self._key: tuple[Any, ...] = ()  # of the last listener's frames
-        self._prepared = _Prepared(None, 0)  # these
+        self._prepared = _Prepared(None, 0)  # the frames of the last listener, and their key:
+        self._kind: tuple[Any, ...] = ()
+        self._last = 0
+        self._audience: tuple[Any, ...] | None = None
 
-    def deliver(self, place: Place, now_us: int) -> bool:
-        """Send the events to a listener that may get them; return False if it has to take its own
+    def deliver(self, places: Sequence[Place], now_us: int | None) -> None:
+        """Send the events to listeners that may get them, and have the others take their own turns;
+        without a time, all. Everything is written before anything is noted: a listener waits for
+        the system calls of those before it, and for nothing else.
+        """
+        taken: list[tuple[Place, list[StoredEvent]]] = []
+        try:
+            for place in places:
+                chosen = None
+                if now_us is not None and place.to.reader.may_get(now_us):
+                    chosen = self._written(place, now_us)
+                if chosen is None:
+                    place.take_turn()
+                else:
+                    taken.append((place, chosen))
+        finally:
+            for place, chosen in taken:
+                place.note_taken(chosen, self._end)
+
+    def _written(self, place: Place, now_us: int) -> list[StoredEvent] | None:
+        """Write the events that a listener may see, and return them; None if it has to take its own
         turn.
         """
         listener, chosen = place.listener, self._selected
         if chosen is None or listener.cursor.sequence != self._before:
-            return False
+            return None
         state, audience = listener.state, None
         if self._restricted:
             audience = state.filter.audience
             chosen = self._for_audience(chosen, state.filter, now_us)
         if not chosen:
-            listener.pass_to(self._end, 0)
-            return True
+            return chosen
         writer, count = place.to.writer, len(chosen)
         if writer is None or self._before < state.started_head:
-            return False
+            return None
         if state.window is not None and not state.takes(count):
-            return False
-        key = place.kind, state.last_reported, audience
-        if key != self._key:
-            found = self._known.get(key)
-            if found is None:
-                found = self._prepare(place, chosen)
-                if len(self._known) < limits.FAN_OUT_FRAMES_KEPT_MAX:
-                    self._known[key] = found
-            self._key, self._prepared = key, found
+            return None
+        last, kind = state.last_reported, place.kind
+        if last != self._last or kind is not self._kind or audience != self._audience:
+            self._prepared = self._frames_for(place, chosen, audience)
+            self._last, self._kind, self._audience = last, kind, audience
         prepared = self._prepared
         if not writer.write_prepared(prepared.frames):
-            return False
-        state.report(chosen)
-        listener.pass_to(self._end, count)
-        place.to.reader.frames_taken += count
+            return None
         self.frames += count
         self.bytes += prepared.size
-        return True
+        return chosen
+
+    def _frames_for(
+        self, place: Place, chosen: list[StoredEvent], audience: tuple[Any, ...] | None
+    ) -> _Prepared:
+        key = place.kind, place.listener.state.last_reported, audience
+        found = self._known.get(key)
+        if found is None:
+            found = self._prepare(place, chosen)
+            if len(self._known) < limits.FAN_OUT_FRAMES_KEPT_MAX:
+                self._known[key] = found
+        return found
 
     def _for_audience(
         self, selected: list[StoredEvent], filter: ListenerFilter, now_us: int

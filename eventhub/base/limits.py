@@ -250,8 +250,8 @@ PING_INTERVAL_S = 15.0
 SOCKET_WRITE_BYTES_MAX = 64 * 1024  # frames to one socket in one write
 FRAMES_PER_SLICE_MAX = 64  # frames to one socket before other work runs
 # new events to the listeners at the head of a stream, in one pass
-FAN_OUT_SLICE_S = 0.002  # before other work runs: some 500 listeners
-FAN_OUT_STEP = 16  # listeners between two looks at the clock
+FAN_OUT_SLICE_S = 0.002  # before other work runs
+FAN_OUT_STEP = 128  # listeners that are written to between two looks at the clock, some 2 ms
 FAN_OUT_FRAMES_KEPT_MAX = 16  # of a batch, for listeners whose frames differ; 64 KiB or an event
 FAN_OUT_FILTER_COST_MAX = 32  # of a filter, about 64 us; costlier ones are evaluated in own turns
 UNSENT_TCP_TIMEOUT_MS = 30_000  # without progress, after which the kernel drops a connection

@@ -11,7 +11,7 @@ from eventhub.api.announcements import raw_connection
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
 from eventhub.base.env import read_env
-from eventhub.base.errors import EventHubError, Gone, InvalidField, MissingField
+from eventhub.base.errors import EventHubError, Gone, InvalidField, MissingField, UnknownStream
 from eventhub.event import protobuf_codec
 from eventhub.event.audience import is_visible_in_zone
 from eventhub.event.envelope import DEFAULT_MASK, Event
@@ -124,7 +124,9 @@ def _stored(actor: Actor, name: str, after: int | None, count: int) -> Iterator[
     one the last ones. Raises Forbidden, UnknownStream, TransientStream.
     """
     actor.require_listen(name, field="stream")
-    row = streams.get_stream(raw_connection(), actor.zone_id, name)
+    row = streams.find_stream(raw_connection(), actor.zone_id, name)
+    if row is None:
+        raise UnknownStream(field="stream", stream=name)
     if row.policy.durability == "transient":
         raise TransientStream(field="stream")
     last = row.sequence or 0

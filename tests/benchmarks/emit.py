@@ -16,6 +16,7 @@ from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
 
 BATCH = 100
+CONNECTIONS = 64
 Find = Callable[[], Target]
 
 
@@ -53,6 +54,15 @@ def cases(world: World, pace: Pace) -> list[Case]:
             lower_is_better=True,
         ),
         Case(name="emit_64_ids", unit="requests/s", product=_with_ids(world, pace)),
+        *(
+            Case(
+                name=f"emit_processes_{count}",
+                unit="requests/s",
+                product=_spread(world, pace, count),
+                baselines={"one_process": _spread(world, pace, 1)},
+            )
+            for count in (2, 4)
+        ),
         Case(
             name="emit_64_quota",
             unit="requests/s",
@@ -125,6 +135,22 @@ def posted(world: World, pace: Pace, target: Find, connections: int) -> Measure:
         job = _job(target(), pace, events.one(), connections)
         figures = world.load(f"POST of one event, {connections} connections", job)
         return Reading(figures.pop("per_s"), figures)
+
+    return measure
+
+
+def _spread(world: World, pace: Pace, processes: int) -> Measure:
+    """Measure requests per second, one event each, on connections to several web processes."""
+
+    def measure() -> Reading:
+        target = world.emit_target("emit")
+        targets = [target._replace(port=one.port) for one in world.products(processes)]
+        each = CONNECTIONS // processes
+        jobs = [_job(target, pace, events.one(), each) for target in targets]
+        found = world.loads(f"POST of one event to {processes} web processes", jobs)
+        figures = {name: found[0][name] for name in ("cpu_us", "all_cpu_us")}
+        figures["p99_ms"] = max(one["p99_ms"] for one in found)
+        return Reading(sum(one["per_s"] for one in found), figures)
 
     return measure
 

@@ -2,12 +2,18 @@
 
 import json
 from collections.abc import Callable
+from functools import cache
 
 from tests.benchmarks import events
+from tests.benchmarks.baselines import socketio
 from tests.benchmarks.load.jobs import SocketsJob, Target
 from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
 
+LAGGING = 2  # one that reads nothing and one that reads little, beside the timed sockets
+LAGGING_MAX = 1.2  # times the p99 without them
+HISTORY = "push.history"
+HISTORY_EVENTS = 50  # for each timed socket
 EVENT_MARK = '{"op":"event"'  # how the hub's event frames begin
 ORDERED = (
     ("value", "p99_ms"),
@@ -51,26 +57,51 @@ def cases(world: World, pace: Pace) -> list[Case]:
             product=_timed(world, lambda: _product_job(world, pace, 1, stream="kept.async")),
             order=ORDERED,
         ),
-        Case(name="latency_100", unit="ms", product=_latency(world, _fewer(pace, 5), 100)),
+        *_fan_outs(world, pace),
+    ]
+
+
+def _fan_outs(world: World, pace: Pace) -> list[Case]:
+    return [
+        Case(
+            name="latency_100",
+            unit="ms",
+            product=_latency(world, _fewer(pace, 5), 100),
+            baselines=_socketio(world, _fewer(pace, 5), 100),
+            lower_is_better=True,
+        ),
         Case(
             name="fanout_1000",
             unit="frames/s",
             product=_flood(world, pace, pace.many_sockets, per_body=20, ahead=200),
+            baselines=_socketio(world, pace, pace.many_sockets, per_body=20, ahead=200),
         ),
         Case(
             name="fanout_100_single",
             unit="frames/s",
             product=_flood(world, pace, 100, per_body=1, ahead=8),
+            baselines=_socketio(world, pace, 100, ahead=8),
         ),
         Case(
             name="fanout_1000_single",
             unit="frames/s",
             product=_flood(world, pace, pace.many_sockets, per_body=1, ahead=8),
+            baselines=_socketio(world, pace, pace.many_sockets, ahead=8),
         ),
         Case(
             name="latency_1000",
             unit="ms",
             product=_latency(world, _fewer(pace, 20), pace.many_sockets),
+            baselines=_socketio(world, _fewer(pace, 20), pace.many_sockets),
+            lower_is_better=True,
+        ),
+        Case(
+            name="lagging_1000",
+            unit="ms",
+            product=_beside_lagging(world, _fewer(pace, 20), LAGGING),
+            baselines={"none_lagging": _beside_lagging(world, _fewer(pace, 20), 0)},
+            floor=LAGGING_MAX,
+            lower_is_better=True,
         ),
     ]
 
@@ -110,6 +141,27 @@ def _flood(world: World, pace: Pace, sockets: int, *, per_body: int, ahead: int)
     return measure
 
 
+def _socketio(
+    world: World, pace: Pace, sockets: int, *, per_body: int = 1, ahead: int = 0
+) -> dict[str, Measure]:
+    """Return the baseline of socket.io, if it is installed: with `ahead` its frames a second, else
+    its latency.
+    """
+
+    def job() -> SocketsJob:
+        made = _product_job(world, pace, sockets)
+        body = made.body if per_body == 1 else events.batch(per_body).decode()
+        target, listen, mark = world.socketio_target(), socketio.CONNECT, socketio.MARK
+        made = made._replace(target=target, listen=listen, mark=mark, body=body)
+        if not ahead:
+            return made
+        return made._replace(events_per_body=per_body, ahead=ahead, connections=4, samples=0)
+
+    if socketio.folder() is None:
+        return {}
+    return {"socket_io": (lambda: _frames(world, job())) if ahead else _timed(world, job)}
+
+
 def _group_send(world: World, pace: Pace) -> Measure:
     def measure() -> Reading:
         target = world.baseline_target("channels_app:app")
@@ -136,6 +188,27 @@ def _frames(world: World, job: SocketsJob) -> Reading:
 
 def _latency(world: World, pace: Pace, sockets: int) -> Measure:
     return _timed(world, lambda: _product_job(world, pace, sockets))
+
+
+def _beside_lagging(world: World, pace: Pace, lagging: int) -> Measure:
+    """Measure the p99 of sockets beside others that hardly read, or do not."""
+
+    def measure() -> Reading:
+        cursor = _history(world, pace)
+        listen = {"op": "listen", "listener": "history", "stream": HISTORY, "from": cursor}
+        job = _product_job(world, pace, pace.many_sockets - LAGGING)
+        job = job._replace(lagging=lagging, history=json.dumps(listen))
+        figures = world.load(f"emit to receipt, {lagging} of the sockets lag", job)
+        return Reading(figures.pop("p99_ms"), figures)
+
+    return measure
+
+
+@cache
+def _history(world: World, pace: Pace) -> str:
+    """Fill a stream with more than sockets buffer; return the cursor before its first event."""
+    cursor: str = world.fill(HISTORY, pace.many_sockets * HISTORY_EVENTS)["cursors"][0]
+    return cursor
 
 
 def _by_library(world: World, pace: Pace) -> Measure:

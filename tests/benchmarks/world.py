@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -33,7 +34,8 @@ from tests.benchmarks.shape import Pace
 
 EMBEDDED_VARIABLES = ("DATABASE_URL", "DATABASE_DIRECT_URL", "REDIS_URL", "EVENTHUB_SECRET_KEY")
 STREAMS = (
-    *("append", "emit", "emit.one", "emit.ids", "emit.batch", "django", "push", "callbacks"),
+    *("append", "emit", "emit.one", "emit.ids", "emit.batch", "django", "callbacks"),
+    *("push", "push.history"),
     *("listen", "replay", "held.0", "held.1", "held.2", "held.3"),
     *("kept.sync", "kept.async", "kept.transient"),
     *("neighbour", "crowded", "crowded.history", "sessions", "sessions.away"),
@@ -164,6 +166,11 @@ class World:
         argv = ["-m", "tests.benchmarks.baselines.serve", app]
         return self._server(app.replace(":", "-"), argv, "/")
 
+    def socketio_target(self) -> Target:
+        """Return the target of a socket.io server."""
+        server = self._server("socketio", ["-m", "tests.benchmarks.baselines.socketio"], "/")
+        return Target(server.port, "/", {"content-type": "application/json"})
+
     def emit_target(self, stream: str) -> Target:
         headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
         return Target(self.product().port, f"/v1/streams/{stream}/events", headers)
@@ -183,18 +190,28 @@ class World:
         rate when the machine has other load; and, for the product, `all_cpu_us`, which includes
         PostgreSQL and Redis.
         """
-        server = self.server_of(job.target)
-        sampled = self.profile and server.name == "product"
-        with server.sampled(title) if sampled else nullcontext():
-            before_s, stores_s = server.cpu_s(), _stores_cpu_s()
-            figures = run_load(job)
-            used_s = server.cpu_s() - before_s
-            used_by_stores_s = _stores_cpu_s() - stores_s
-        count = max(figures.pop("all"), 1)
-        figures.setdefault("cpu_us", used_s / count * 1e6)
-        if server.name == "product":
-            figures["all_cpu_us"] = (used_s + used_by_stores_s) / count * 1e6
+        [figures] = self.loads(title, [job])
         return figures
+
+    def loads(self, title: str, jobs: Sequence[Job]) -> list[dict[str, float]]:
+        """Run load jobs side by side, each against a server of its own; return the figures of each.
+        The processor times are those of all servers for each request or frame.
+        """
+        servers = [self.server_of(job.target) for job in jobs]
+        first = servers[0]
+        sampled = self.profile and first.name == "product"
+        with first.sampled(title) if sampled else nullcontext():
+            before_s, stores_s = sum(one.cpu_s() for one in servers), _stores_cpu_s()
+            with ThreadPoolExecutor(len(jobs)) as pool:
+                found = list(pool.map(run_load, jobs))
+            used_s = sum(one.cpu_s() for one in servers) - before_s
+            used_by_stores_s = _stores_cpu_s() - stores_s
+        count = max(sum(figures.pop("all") for figures in found), 1)
+        for figures in found:
+            figures.setdefault("cpu_us", used_s / count * 1e6)
+            if first.name == "product":
+                figures["all_cpu_us"] = (used_s + used_by_stores_s) / count * 1e6
+        return found
 
     def sampled(self, title: str) -> AbstractContextManager[None]:
         """Print, with --profile, the profile of the product during the block."""

@@ -142,6 +142,8 @@ def test_a_dry_run_over_a_stream_reads_what_the_caller_may_see(
     other = zone.key("listen:other")
     body = {"language": "ready", "text": "{A}", "stream": "orders"}
     hub.call("POST", "/v1/patterns/dry-run", body, key=other).refused(403, "forbidden")
+    unknown = hub.call("POST", "/v1/patterns/dry-run", {**body, "stream": "x"}, key=zone.admin)
+    assert unknown.refused(404, "unknown_stream")["position"] == {"field": "stream"}
 
 
 @pytest.mark.req("OIF-21")

@@ -57,6 +57,8 @@ class SocketsJob(NamedTuple):
     samples: int = 0
     library: bool = False
     pid: int = 0
+    lagging: int = 0  # further sockets, which hardly read: every other one does not at all
+    history: str = ""  # the message that begins their second listen, to far more than they read
 
 
 class TransportJob(NamedTuple):

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import socket
 import time
 from array import array
 from collections.abc import Iterable
@@ -19,12 +20,14 @@ from tests.benchmarks.load.http import (
     request_head,
 )
 from tests.benchmarks.load.jobs import SocketsJob
-from tests.benchmarks.load.wire import Socket
+from tests.benchmarks.load.wire import TEXT, Socket, frame
 
 _APPENDED = re.compile(rb'"appended_at":\s?"([^"]+)"')
 READY_TIMEOUT_S = 30.0
 OPENING_MAX = 50  # sockets that shake hands at once
 DRAIN_TIMEOUT_S = 10.0
+LAG_S = 0.1  # between two reads of a socket that lags
+LAGGING_BUFFER_BYTES = 4_096  # of sockets that lag: the kernel's smallest
 
 
 class StampedSocket(Socket):
@@ -49,6 +52,29 @@ def _time_ns(text: bytes) -> int:
     return int(datetime.fromisoformat(text.decode()).timestamp() * 1e6) * 1_000
 
 
+class LaggingSocket(Socket):
+    """A socket that listens twice and then reads a little at a time, or nothing."""
+
+    reads = True
+
+    def lag(self, history: str) -> None:
+        """Begin the second listen; read no more than the kernel's smallest buffer at a time."""
+        self.transport.write(frame(TEXT, history.encode()))
+        self.transport.pause_reading()
+        if self.reads:
+            asyncio.get_running_loop().call_later(LAG_S, self._read_once)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.ready.done() and self.reads and self.transport.is_reading():
+            self.transport.pause_reading()
+
+    def _read_once(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
+            asyncio.get_running_loop().call_later(LAG_S, self._read_once)
+
+
 class Fanout:
     """The state of one job. One event loop; everything happens in callbacks of connections."""
 
@@ -57,6 +83,7 @@ class Fanout:
         self._request = request_head(job.target, len(job.body.encode())) + job.body.encode()
         self._producers: list[Connection] = []
         self.sockets: list[Socket] = []
+        self._lagging: list[LaggingSocket] = []
         self.frames = 0  # delivered to all sockets together
         self.posted = 0  # events
         self.took = array("q")
@@ -72,21 +99,40 @@ class Fanout:
         received = self._timed if job.samples else self._counted
         kind = StampedSocket if job.samples and job.sockets == 1 else Socket
         for _ in range(job.sockets):
-            _, socket = await loop.create_connection(
+            _, opened = await loop.create_connection(
                 lambda: kind(job.target, job.listen, job.mark, received), HOST, job.target.port
             )
-            self.sockets.append(socket)
+            self.sockets.append(opened)
             if len(self.sockets) % OPENING_MAX == 0:
                 await _all_ready(self.sockets[-OPENING_MAX:])
         await _all_ready(self.sockets)
-        for socket in self.sockets:
-            socket.failed.add_done_callback(self._give_up)
+        for opened in self.sockets:
+            opened.failed.add_done_callback(self._give_up)
+        await self._open_lagging()
         answered = self._one_answered if job.samples else self._answered
         for _ in range(job.connections):
             _, producer = await loop.create_connection(
                 lambda: Connection(answered, self._fail), HOST, job.target.port
             )
             self._producers.append(producer)
+
+    async def _open_lagging(self) -> None:
+        job, loop = self._job, asyncio.get_running_loop()
+        for number in range(job.lagging):
+            connected = socket.socket()
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LAGGING_BUFFER_BYTES)
+            connected.setblocking(False)
+            await loop.sock_connect(connected, (HOST, job.target.port))
+            _, lagging = await loop.create_connection(
+                lambda: LaggingSocket(job.target, job.listen, job.mark, lambda _: None),
+                sock=connected,
+            )
+            await _all_ready([lagging])
+            lagging.reads = number % 2 == 1
+            lagging.lag(job.history)
+            self._lagging.append(lagging)
+        if job.lagging:
+            await asyncio.sleep(LAG_S * 5)  # until the hub has filled the buffers
 
     async def flood(self) -> dict[str, float]:
         """Return frames per second of all sockets together while the producers keep the server
@@ -129,9 +175,11 @@ class Fanout:
             if self.failed.done():
                 self.failed.result()
         figures = {"all": warmup + self._job.samples, **percentiles_ms(self.took)}
-        for socket in self.sockets:
-            if isinstance(socket, StampedSocket):
-                within = percentiles_ms(socket.took_ns()[-self._job.samples :])
+        if self._lagging:
+            figures["still_lagging"] = sum(not one.failed.done() for one in self._lagging)
+        for each in self.sockets:
+            if isinstance(each, StampedSocket):
+                within = percentiles_ms(each.took_ns()[-self._job.samples :])
                 figures |= {f"in_hub_{name}": value for name, value in within.items()}
         return figures
 
@@ -189,10 +237,10 @@ def _cpu_s(pid: int) -> float:
 
 async def _all_ready(sockets: Iterable[Socket]) -> None:
     async with asyncio.timeout(READY_TIMEOUT_S):
-        for socket in sockets:
-            await asyncio.wait({socket.ready, socket.failed}, return_when=asyncio.FIRST_COMPLETED)
-            if socket.failed.done():
-                socket.failed.result()
+        for each in sockets:
+            await asyncio.wait({each.ready, each.failed}, return_when=asyncio.FIRST_COMPLETED)
+            if each.failed.done():
+                each.failed.result()
 
 
 async def run(job: SocketsJob) -> dict[str, float]:

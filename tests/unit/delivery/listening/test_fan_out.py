@@ -90,6 +90,7 @@ class Passes:
 @pytest.fixture
 def passes(monkeypatch: pytest.MonkeyPatch) -> Passes:
     monkeypatch.setattr(limits, "FAN_OUT_SLICE_S", 0.0)
+    monkeypatch.setattr(limits, "FAN_OUT_STEP", 16)
     return Passes()
 
 
