@@ -182,7 +182,11 @@ FILLED_FILES = {
     "delivery/sql/replay.sql": {"insert", "resend"},
     "registrations/sql/endpoints.sql": {"claim_verifications"},
 }
-LOADED = {"delivery/sql/leases.sql": {"table": "pattern_leases", "key": "group_id"}}
+LOADED = {
+    "delivery/sql/leases.sql": {"table": "pattern_leases", "key": "group_id"},
+    "delivery/sql/sessions.sql": {"sessions": "SELECT 1::bigint AS id"},
+    "registrations/sql/catalog.sql": {"groups": "ARRAY[1::bigint]"},
+}
 _SECONDS = re.compile(r"secs => %\((\w+)\)s|%\((\w+_s)\)s(?!::)")
 _STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")
 _COMPOSED = re.compile(r"\{\w*\}|bench_|kept_")  # to be filled in, or of a table of a fault run
