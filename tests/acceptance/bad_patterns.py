@@ -98,13 +98,12 @@ def _trials() -> Iterator[Bad]:
         ("both", _BOTH, 400, "invalid_field", "events"),
         ("no event", {**_BOTH, "events": [{}], "stream": ""}, 400, "invalid_field", "stream"),
         ("no stream", {"language": "ready", "text": "{A}", "stream": "none"}, 404,
-         "unknown_stream", None),
+         "unknown_stream", "stream"),
         ("unfinished", {"language": "ready", "text": "{A", "stream": "orders"}, 400,
          "filter_syntax", "text"),
         ("a bad event", {"language": "ready", "text": "{A}", "events": [{"domain": "d"}]}, 400,
          "missing_field", "events.0.type"),
     ):  # fmt: skip
-        place = {} if at is None else {"field": at}
-        yield Bad(name, f"POST {route}", route, status, code, place, body)
+        yield Bad(name, f"POST {route}", route, status, code, {"field": at}, body)
     yield Bad("a number", f"POST {_PATTERNS}/check", f"{_PATTERNS}/check", 400, "invalid_field",
               {"field": "text"}, {"language": "ready", "text": 1})  # fmt: skip

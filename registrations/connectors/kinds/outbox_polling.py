@@ -17,7 +17,7 @@ from psycopg import sql
 from eventhub.base import limits
 from eventhub.event.inbound import JSON
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import fetch_one, fetch_values
+from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_values
 from registrations.connectors.errors import ConnectorFault
 from registrations.connectors.kinds.kind import ConnectorKind, InputSpec
 from registrations.connectors.kinds.postgresql import address_of, bounded, opened
@@ -205,9 +205,8 @@ async def _columns(connection: Connection, settings: PollingSettings) -> dict[st
         raise ConnectorFault("no_table", f"There is no table {name}.", is_lasting=True)
     if table.relkind not in ("r", "p"):
         raise ConnectorFault("no_table", f"{name} is not a table.", is_lasting=True)
-    cursor = connection.cursor()
-    await cursor.execute(_COLUMNS, (table.oid,))
-    return {row[0]: _TableColumn(*row) for row in await cursor.fetchall()}
+    columns = await fetch_all(connection, _TableColumn, _COLUMNS, (table.oid,))
+    return {column.name: column for column in columns}
 
 
 def _check_columns(settings: PollingSettings, columns: dict[str, _TableColumn]) -> None:
