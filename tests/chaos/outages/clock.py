@@ -51,6 +51,11 @@ DEFAULTS: LiteralString = """
        AND pg_get_expr(d.adbin, d.adrelid)
            ~ '^(CURRENT_TIMESTAMP|(now|transaction_timestamp|statement_timestamp)\\(\\))$'
 """
+HAS_PARTITIONS: LiteralString = """
+    SELECT FROM pg_class  -- which are created last
+     WHERE relnamespace = 'public'::regnamespace AND relname ~ '^listeners_[0-9]+$'
+    OFFSET 1
+"""
 END_SESSIONS: LiteralString = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
      WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -149,7 +154,12 @@ class DatabaseClock:
         return self.steps[-1].ahead_s
 
     def install(self) -> None:
-        """Put the clock in place. Sessions that exist are ended: those that follow have it."""
+        """Put the clock in place, once the hub, which is starting, has created its partitions: what
+        is created later is in the clock's schema. Sessions that exist are ended: those that follow
+        have it.
+        """
+        while not self._connection.execute(HAS_PARTITIONS).fetchall():
+            time.sleep(LOCK_S)
         path = sql.SQL("ALTER DATABASE {} SET search_path = test_clock, public, pg_catalog")
         while not self._installed():
             time.sleep(LOCK_S)
