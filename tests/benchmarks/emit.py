@@ -17,6 +17,7 @@ from tests.benchmarks.world import World
 
 BATCH = 100
 CONNECTIONS = 64
+PROCESSES = (2, 4)
 Find = Callable[[], Target]
 
 
@@ -61,7 +62,7 @@ def cases(world: World, pace: Pace) -> list[Case]:
                 product=_spread(world, pace, count),
                 baselines={"one_process": _spread(world, pace, 1)},
             )
-            for count in (2, 4)
+            for count in (PROCESSES if pace.own_hubs else PROCESSES[:1])  # a smoke run has fewer
         ),
         Case(
             name="emit_64_quota",
