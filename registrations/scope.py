@@ -3,14 +3,16 @@ of the zone those of all its clients. Lists show only streams that the actor may
 module.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from django.db.models import Lookup, Q, TextField
+from django.db.models import Lookup, Model, Q, QuerySet, TextField
 
 from eventhub.access.grants import SYSTEM
 from eventhub.access.principal import Actor
 from eventhub.access.selectors import find_client
 from eventhub.base.errors import Forbidden, MissingField
+
+Emitting = TypeVar("Emitting", bound=Model)
 
 
 @TextField.register_lookup
@@ -94,6 +96,22 @@ def listenable_streams(*, actor: Actor) -> ListenableStreams:
     """Return the streams that the actor may listen to."""
     patterns = like_patterns(actor=actor, action="listen")
     return ListenableStreams(patterns, actor.may_listen(SYSTEM))
+
+
+def emitting_of(found: QuerySet[Emitting], *, actor: Actor) -> QuerySet[Emitting]:
+    """Select, of what emits to a stream for a client, what an actor may see: of its own client, on
+    streams that it may emit to; or everything in the zone for its managers.
+    """
+    found = found.filter(zone_id=actor.zone_id)
+    if actor.manages_zone:
+        return found
+    patterns = like_patterns(actor=actor, action="emit")
+    if patterns is not None:
+        emits = Q(stream__name__in=[])
+        for pattern in patterns:
+            emits |= Q(stream__name__like=pattern)
+        found = found.filter(emits)
+    return found.filter(client_id=scope(actor=actor))
 
 
 def like_patterns(*, actor: Actor, action: str) -> list[str] | None:

@@ -18,8 +18,8 @@ SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COAL
 -- name: attach
 -- Attaches connections to sessions by client and name, those of which events may be delivered to; the others have no
 -- acknowledgements. The settings of its group apply instead of a session's own. The sessions are locked in their order, as all
--- statements do that lock several. The commit does not wait for the disk: a server that fails ends the connections, too, and what
--- they write later follows.
+-- statements do that lock several. The commit waits for the disk: a connection whose attachment a crash has lost would be ended as
+-- replaced.
 WITH found AS MATERIALIZED (
     SELECT s.client_id, s.id, s.name, s.kind, s.group_id AS session_group,
            s.disconnected OR COALESCE(g.disconnected, false) AS disconnected, COALESCE(g.quality, s.quality) AS quality,
@@ -29,7 +29,6 @@ WITH found AS MATERIALIZED (
       FROM unnest(%(clients)s::bigint[], %(names)s::text[], %(attachments)s::uuid[]) AS k (client_id, name, attachment)
       JOIN sessions s ON s.client_id = k.client_id AND s.name = k.name AND s.deleted_at IS NULL
       LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
-     WHERE set_config('synchronous_commit', 'off', true) = 'off'
      ORDER BY s.id
        FOR NO KEY UPDATE OF s
 ), attached AS (
@@ -150,7 +149,7 @@ SELECT k.id
  WHERE s.id IS NULL
 
 -- name: check
--- The settings, as `find` returns them, of sessions that are still attached to these connections.
+-- The settings, as `attach` returns them, of sessions that are still attached to these connections.
 SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COALESCE(g.disconnected, false) AS disconnected,
        COALESCE(g.quality, s.quality) AS quality, COALESCE(g.delivery_order, s.delivery_order) AS delivery_order,
        COALESCE(g.order_options, s.order_options) AS order_options, COALESCE(g.window_events, s.window_events) AS window_events,

@@ -167,7 +167,7 @@ class RunningConnector:
             text = "The URL was encrypted under another EVENTHUB_SECRET_KEY; set it again."
             raise ConnectorFault("key_lost", text, is_lasting=True) from None
         settings = parse_settings(kind, orjson.loads(self.definition.settings))
-        addresses = self._context.addresses.of_zone(self.definition.zone)
+        addresses = self._context.addresses.of_zone(self.definition.emits.zone)
         return InputSpec(self.definition.id, url, settings, addresses)
 
     async def _position(self) -> str | None:
@@ -183,7 +183,8 @@ class RunningConnector:
             return batch.position or position
         info = await self._stream()
         checked = await self._check(info, batch.rows)
-        await self._spend(info, len(checked.drafts))
+        if checked.drafts and not await self._spend(info, len(checked.drafts)):
+            return position
         after = batch.rows[checked.rows - 1].position
         rows, refused = checked.rows, len(checked.refused)
         step = Advance(*self._own, position, after, rows, refused)
@@ -195,7 +196,7 @@ class RunningConnector:
 
     async def _stream(self) -> StreamInfo:
         """Return the stream. Raises UnknownStream, StreamDeleting, ConnectorFault."""
-        name = self.definition.stream
+        name = self.definition.emits.stream
         principal = self.definition.principal()
         info = await self._context.services.authorizer.stream(principal, name)
         if info.deletes_at_us is not None:
@@ -263,10 +264,12 @@ class RunningConnector:
             error.index = None
             return error, (await checked_drafts(services, sender, info, before)).drafts
 
-    async def _spend(self, info: StreamInfo, count: int) -> None:
-        """Spend the quotas of the client; wait while a rate is used up. Raises ZoneStorageFull."""
+    async def _spend(self, info: StreamInfo, count: int) -> bool:
+        """Spend the quotas of the client; wait while a rate is used up. Return False if it stops
+        meanwhile. Raises ZoneStorageFull.
+        """
         principal = self.definition.principal()
-        while count and not self._stopping.is_set():
+        while not self._stopping.is_set():
             try:
                 await require_allowed(self._context.services, principal, info, count)
             except TooManyRequests as error:
@@ -278,14 +281,15 @@ class RunningConnector:
                 continue
             if self.report.error:
                 await self._note(self.report._replace(state="running", error="", detail=""))
-            return
+            return True
+        return False
 
     async def _store(
         self, step: Advance, drafts: Sequence[Draft], refused: Sequence[_Refused]
     ) -> list[Appended]:
         """Move the position and append in one transaction. Raises _Superseded, EventHubError."""
         announced = [self._announcement(one) for one in refused]
-        everything = [*drafts, *drafts_of(self.definition.zone, announced)]
+        everything = [*drafts, *drafts_of(self.definition.emits.zone, announced)]
         appended: list[Appended] = []
         try:
             async with reading(self._context.pool) as connection:
@@ -305,10 +309,10 @@ class RunningConnector:
         row, error, own = refused.row, refused.error, self.definition
         content = (row.document or b"").decode()[: limits.CONNECTOR_REFUSED_CHARS_MAX]
         attributes = {
-            "client": own.client,
+            "client": own.emits.client,
             "connector": own.id,
             "name": own.name,
-            "stream": own.stream,
+            "stream": own.emits.stream,
             "row": row.name[: limits.NAME_CHARS_MAX],
             "code": error.code,
             "field": error.field,

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from eventhub.access.principal import Actor
 from eventhub.base import limits
 from registrations.connectors.models import Connector
-from registrations.scope import like_patterns, scope
+from registrations.scope import emitting_of
 
 STATES = ("starting", "running", "retrying", "stopped", "paused")
 _STATE = ("error", "detail", "error_at", "lag", "caught_up_at", "position", "rows", "refused")
@@ -27,19 +27,11 @@ def connectors_of(*, actor: Actor) -> QuerySet[Connector]:
         default=F("connectorstate__state"),
         output_field=TextField(),
     )
-    found = Connector.objects.filter(zone_id=actor.zone_id).annotate(
+    found = Connector.objects.annotate(
         client_name=F("client__name"),
         stream_name=F("stream__name"),
         row_at=F("connectorstate__row_at"),
         state=state,
         **{name: F(f"connectorstate__{name}") for name in _STATE},
     )
-    if actor.manages_zone:
-        return found
-    patterns = like_patterns(actor=actor, action="emit")
-    if patterns is not None:
-        emits = Q(stream__name__in=[])
-        for pattern in patterns:
-            emits |= Q(stream__name__like=pattern)
-        found = found.filter(emits)
-    return found.filter(client_id=scope(actor=actor))
+    return emitting_of(found, actor=actor)

@@ -5,13 +5,12 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from eventhub.access.grants import Grant
 from eventhub.access.principal import Principal
-from eventhub.access.quotas import EmitRates
 from eventhub.base import limits
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import fetch_all, fetch_value, scalars
+from registrations.emitting_client import EmittingClient
 
 SQL = queries.load("registrations/connectors/sql/connectors.sql")
 
@@ -27,30 +26,11 @@ class ConnectorDefinition(NamedTuple):
     on_refusal: str
     sealed: bytes
     version: str
-    stream: str
-    client_id: int
-    client: str
-    zone_id: int
-    zone: str
-    client_rate: int | None
-    zone_rate: int | None
-    storage_quota: int | None
+    emits: EmittingClient
 
     def principal(self) -> Principal:
-        """Return the principal as which it emits: its client, on its stream only."""
-        rates = EmitRates(self.client_rate, self.zone_rate)
-        return Principal(
-            0,
-            f"connector:{self.name}",
-            self.client_id,
-            self.client,
-            self.zone_id,
-            self.zone,
-            (Grant("emit", self.stream),),
-            None,
-            rates=None if rates == (None, None) else rates,
-            storage_quota=self.storage_quota,
-        )
+        """Return the principal as which it emits."""
+        return self.emits.principal(f"connector:{self.name}")
 
 
 class Advance(NamedTuple):

@@ -178,11 +178,11 @@ async def _emitter(call: Call, source: FoundSource) -> Emitter:
     Raises RateLimited, ZoneStorageFull, UnknownStream, StreamDeleting.
     """
     principal = source.principal()
-    info = await call.authorizer.stream(principal, source.stream)
+    info = await call.authorizer.stream(principal, source.emits.stream)
     if principal.rates is not None or principal.storage_quota is not None:
         await require_quotas(call.authorizer, principal, info)
     if info.deletes_at_us is not None:
-        raise StreamDeleting.of(source.stream, info.deletes_at_us)
+        raise StreamDeleting.of(source.emits.stream, info.deletes_at_us)
     return Emitter(principal, info)
 
 

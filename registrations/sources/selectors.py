@@ -1,9 +1,9 @@
 """Reads of sources. Django module."""
 
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from eventhub.access.principal import Actor
-from registrations.scope import like_patterns, scope
+from registrations.scope import emitting_of
 from registrations.sources.models import Source, SourceSample, SourceSecret
 
 COUNTS = ("stored", "repeated", "answered", "failed", "refused")
@@ -14,7 +14,7 @@ def sources_of(*, actor: Actor) -> QuerySet[Source]:
     or all sources of the zone for its managers.
     """
     former = SourceSecret.objects.filter(source=OuterRef("pk"), expires_at__isnull=False)
-    found = Source.objects.filter(zone_id=actor.zone_id).annotate(
+    found = Source.objects.annotate(
         client_name=F("client__name"),
         stream_name=F("stream__name"),
         former_secret_expires_at=Subquery(former.order_by("-pk").values("expires_at")[:1]),
@@ -22,15 +22,7 @@ def sources_of(*, actor: Actor) -> QuerySet[Source]:
         refused_at=F("sourcecount__refused_at"),
         **{name: F(f"sourcecount__{name}") for name in COUNTS},
     )
-    if actor.manages_zone:
-        return found
-    patterns = like_patterns(actor=actor, action="emit")
-    if patterns is not None:
-        emits = Q(stream__name__in=[])
-        for pattern in patterns:
-            emits |= Q(stream__name__like=pattern)
-        found = found.filter(emits)
-    return found.filter(client_id=scope(actor=actor))
+    return emitting_of(found, actor=actor)
 
 
 def samples_of(*, source_id: int) -> QuerySet[SourceSample]:

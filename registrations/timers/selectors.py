@@ -4,13 +4,13 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 
 from eventhub.access.principal import Actor
 from eventhub.base import limits
 from eventhub.event import protobuf_codec
 from eventhub.event.json_codec import event_json
-from registrations.scope import like_patterns, scope
+from registrations.scope import emitting_of
 from registrations.timers import schedule
 from registrations.timers.models import Timer
 from registrations.timers.schedule import Schedule, UnreadableSchedule
@@ -21,17 +21,7 @@ def timers_of(*, actor: Actor) -> QuerySet[Timer]:
     or all timers of the zone for its managers.
     """
     found = Timer.objects.annotate(client_name=F("client__name"), stream_name=F("stream__name"))
-    found = found.filter(zone_id=actor.zone_id)
-    if actor.manages_zone:
-        return found
-    client_id = scope(actor=actor)
-    patterns = like_patterns(actor=actor, action="emit")
-    if patterns is not None:
-        emits = Q(stream__name__in=[])
-        for pattern in patterns:
-            emits |= Q(stream__name__like=pattern)
-        found = found.filter(emits)
-    return found.filter(client_id=client_id)
+    return emitting_of(found, actor=actor)
 
 
 def schedule_of(timer: Timer) -> Schedule:

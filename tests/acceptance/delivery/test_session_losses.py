@@ -60,6 +60,19 @@ async def test_sessions_are_connected_side_by_side_and_other_messages_wait(
         assert {a["op"] for a in answers[:22]} <= {"connected", "error", "event"}
 
 
+async def test_a_connected_session_is_on_the_disk_of_the_database(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    """Else a crash of the database would end its connection as replaced by another one."""
+    consumer(orders)
+    async with session(hub, orders.admin) as reader:
+        await reader.say("ping", id="1")
+        await reader.hear_op("pong")
+        [(before,)] = hub.sql("SELECT pg_current_wal_insert_lsn()::text")
+        await connect(reader)
+        assert hub.sql("SELECT pg_current_wal_flush_lsn() > %s::pg_lsn", before) == [(True,)]
+
+
 @pytest.mark.req("RDY-48")
 async def test_a_process_killed_between_match_and_acknowledgement_loses_nothing(
     hub: LiveHub, orders: LiveZone
@@ -158,13 +171,15 @@ async def test_events_that_are_no_longer_stored_are_reported_as_a_gap(
 async def test_a_session_that_only_skips_events_is_saved_too(
     hub: LiveHub, orders: LiveZone
 ) -> None:
-    create_session(orders)
+    path = f"/v1/sessions/{create_session(orders)['id']}"
     orders.register({**SHOP, "domain": "bank", "session": "s"})
     orders.emit("orders", numbered(1, 50))
     async with session(hub, orders.admin) as reader:
         await connect(reader)
         orders.emit("orders", {**EVENT, "domain": "bank"})
         assert await numbers(reader, 1) == [51]
+    # a connection that replaces this one before it has ended would begin where it began
+    await until(lambda: not hub.call("GET", path, key=orders.admin).json["connected_process"])
     async with session(hub, orders.admin) as reader:
         [stream] = (await connect(reader))["streams"]
         assert stream["cursor"]["sequence"] == 50
