@@ -257,10 +257,10 @@ async def registrations_in_stream(
     written = await _read(connection, "versions_of", values) if many else []
     async with connection.pipeline():
         if not many:
-            await versions.execute(SQL["versions_of"], values)
+            await versions.execute(SQL["versions_of"], values, prepare=True)
         # later than the versions, whose groups are thus found
-        await suspensions.execute(_OF_REGISTRATIONS["suspensions"], values)
-        await parents.execute(_OF_REGISTRATIONS["parents"], values)
+        await suspensions.execute(_OF_REGISTRATIONS["suspensions"], values, prepare=True)
+        await parents.execute(_OF_REGISTRATIONS["parents"], values, prepare=True)
         await strategy.execute(SQL["strategy"], (stream_id,))
     return StreamRegistrations(
         written if many else await versions.fetchall(),
@@ -317,7 +317,9 @@ async def registrations_of_owners(
         "session_groups": [one.session_group for one in distinct if one.session_group is not None],
     }
     found: dict[SessionOwner, list[int]] = {}
-    for row in await fetch_all(connection, _Owned, SQL["registrations_of_owners"], values):
+    query = cursor_of(connection, _Owned)
+    await query.execute(SQL["registrations_of_owners"], values, prepare=True)
+    for row in await query.fetchall():
         owner = SessionOwner(row.session_id, row.session_group_id)
         found.setdefault(owner, []).append(row.registration_id)
     return found

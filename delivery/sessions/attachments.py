@@ -172,11 +172,12 @@ async def attach(
     }
     async with connection.pipeline():
         sessions = cursor_of(connection, _FoundSession)
-        await sessions.execute(SQL["attach"], {**values, "process": process})
-        await connection.execute(_OF_ATTACHED["end_claims"], values)
+        await sessions.execute(SQL["attach"], {**values, "process": process}, prepare=True)
+        await connection.execute(_OF_ATTACHED["end_claims"], values, prepare=True)
         stored = cursor_of(connection, _OfSession)
         streams_max = limits.SESSION_STREAMS_MAX + 1
-        await stored.execute(_OF_ATTACHED["positions"], {**values, "streams_max": streams_max})
+        of_session = {**values, "streams_max": streams_max}
+        await stored.execute(_OF_ATTACHED["positions"], of_session, prepare=True)
     positions: dict[int, list[SessionPosition]] = {}
     for row in await stored.fetchall():
         positions.setdefault(row.session_id, []).append(row.position)
