@@ -11,38 +11,25 @@ together with the versions, and again for the groups of a barrier.
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from sys import intern
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 
 import psycopg
 
-from eventhub.base import limits
 from eventhub.base.event_loop import run_in_slices
 from eventhub.postgresql import queries
 from eventhub.postgresql.rows import (
-    cursor_of,
     fetch_all,
     fetch_one,
     fetch_value,
     named,
-    scalars,
     tuples_of,
 )
 from registrations.compiled_filter_cache import COMPILED_FILTERS
 from registrations.match_index.epochs.facts import EpochFacts, StreamSnapshot
 from registrations.matching.spec import Specs
-from registrations.matching.strategies import AUTO
 from registrations.matching.versions import StreamVersion, SuspensionSpan
 
-_FILE = "registrations/sql/catalog.sql"
-SQL = queries.load(_FILE, {"groups": "%(groups)s::bigint[]"})
-_OF_REGISTRATIONS = queries.load(
-    _FILE,
-    {
-        "groups": "ARRAY(SELECT group_id FROM registration_versions"
-        " WHERE registration_id = ANY (%(registrations)s::bigint[]))"
-    },
-)
-
+SQL = queries.load("registrations/sql/catalog.sql", {"groups": "%(groups)s::bigint[]"})
 _ROWS_PER_FETCH = 2_000  # take some ms of the event loop
 
 Connection = psycopg.AsyncConnection[Any]
@@ -136,32 +123,7 @@ class _ClientName(NamedTuple):
     name: str
 
 
-class _Owned(NamedTuple):
-    """A registration of a session or session group."""
-
-    session_id: int | None
-    session_group_id: int | None
-    registration_id: int
-
-
-class _GroupParent(NamedTuple):
-    group_id: int
-    parent_id: int
-
-
-class StreamRegistrations(NamedTuple):
-    """Registrations in a stream: their versions, the suspensions of their groups as of
-    `suspensions_of`, the parents of the groups that have one, and the strategy by which the
-    stream's events are matched.
-    """
-
-    written: list[StoredVersion]
-    suspensions: dict[int, tuple[SuspensionSpan, ...]]
-    parents: dict[int, int]
-    strategy: str
-
-
-class _GroupSuspension(NamedTuple):
+class GroupSuspension(NamedTuple):
     """A suspension of a group, or that there is none that counts: `since` is None."""
 
     group_id: int
@@ -174,7 +136,7 @@ async def versions_of_stream(
 ) -> list[StoredVersion]:
     """Return all versions with an endpoint that can apply to an event after that sequence."""
     query = VersionQuery(stream_id, after=after)
-    return await _read(connection, "versions", query._asdict())
+    return await read_versions(connection, SQL["versions"], query._asdict())
 
 
 async def versions_of_barriers(
@@ -184,7 +146,7 @@ async def versions_of_barriers(
     that never applied to an event.
     """
     query = ChangedVersionQuery(stream_id, barriers=list(barriers))
-    return await _read(connection, "versions_changed", query._asdict())
+    return await read_versions(connection, SQL["versions_changed"], query._asdict())
 
 
 async def versions_since(connection: Connection, facts: EpochFacts) -> list[StoredVersion]:
@@ -192,7 +154,7 @@ async def versions_since(connection: Connection, facts: EpochFacts) -> list[Stor
     its snapshot, and those that it could not hold. Some of them may be unchanged.
     """
     changed = ChangedVersionQuery(facts.stream, xmin=str(facts.xmin), others=list(facts.refused))
-    return await _read(connection, "versions_changed", changed._asdict())
+    return await read_versions(connection, SQL["versions_changed"], changed._asdict())
 
 
 async def ended_since(connection: Connection, facts: EpochFacts) -> dict[int, int]:
@@ -239,39 +201,11 @@ async def suspensions_of(
     if not ids:
         return {}
     values = {"groups": list(ids), "stream_id": stream_id, "after": after}
-    return _spans(ids, await fetch_all(connection, _GroupSuspension, SQL["suspensions"], values))
+    return spans_of(ids, await fetch_all(connection, GroupSuspension, SQL["suspensions"], values))
 
 
-async def registrations_in_stream(
-    connection: Connection, ids: Sequence[int], stream_id: int, after: int
-) -> StreamRegistrations:
-    """Return some registrations in a stream: their versions that can apply to an event after that
-    sequence, with an endpoint or without, and what else decides on their matches. Those of a few
-    are read in one round trip: many sessions return at once.
-    """
-    values = {"registrations": list(ids), "stream_id": stream_id, "after": after}
-    versions = connection.cursor(row_factory=named(StoredVersion))
-    suspensions = cursor_of(connection, _GroupSuspension)
-    parents, strategy = cursor_of(connection, _GroupParent), scalars(connection)
-    many = len(ids) > limits.REGISTRATIONS_READ_AT_ONCE_MAX
-    written = await _read(connection, "versions_of", values) if many else []
-    async with connection.pipeline():
-        if not many:
-            await versions.execute(SQL["versions_of"], values, prepare=True)
-        # later than the versions, whose groups are thus found
-        await suspensions.execute(_OF_REGISTRATIONS["suspensions"], values, prepare=True)
-        await parents.execute(_OF_REGISTRATIONS["parents"], values, prepare=True)
-        await strategy.execute(SQL["strategy"], (stream_id,))
-    return StreamRegistrations(
-        written if many else await versions.fetchall(),
-        _spans((), await suspensions.fetchall()),
-        dict(await parents.fetchall()),
-        await strategy.fetchone() or AUTO,
-    )
-
-
-def _spans(
-    groups: Iterable[int], rows: Iterable[_GroupSuspension]
+def spans_of(
+    groups: Iterable[int], rows: Iterable[GroupSuspension]
 ) -> dict[int, tuple[SuspensionSpan, ...]]:
     found: dict[int, list[SuspensionSpan]] = {group: [] for group in groups}
     for row in rows:
@@ -305,26 +239,6 @@ async def live_registrations(
     return [row._replace(streams=tuple(row.streams)) for row in found]
 
 
-async def registrations_of_owners(
-    connection: Connection, owners: Iterable[SessionOwner]
-) -> dict[SessionOwner, list[int]]:
-    """Return the registrations, live or ended, of sessions and session groups that have any."""
-    distinct = set(owners)
-    if not distinct:
-        return {}
-    values = {
-        "sessions": [one.session for one in distinct if one.session is not None],
-        "session_groups": [one.session_group for one in distinct if one.session_group is not None],
-    }
-    found: dict[SessionOwner, list[int]] = {}
-    query = cursor_of(connection, _Owned)
-    await query.execute(SQL["registrations_of_owners"], values, prepare=True)
-    for row in await query.fetchall():
-        owner = SessionOwner(row.session_id, row.session_group_id)
-        found.setdefault(owner, []).append(row.registration_id)
-    return found
-
-
 def _compile(
     written: list[StoredVersion], known: Mapping[int, StreamVersion], found: list[StreamVersion]
 ) -> Iterator[None]:
@@ -342,8 +256,8 @@ def _compile(
         yield
 
 
-async def _read(
-    connection: Connection, name: str, values: Mapping[str, Any]
+async def read_versions(
+    connection: Connection, statement: LiteralString, values: Mapping[str, Any]
 ) -> list[StoredVersion]:
     """Fetch versions in batches, so that 100,000 of them do not block the event loop."""
     async with (
@@ -352,5 +266,5 @@ async def _read(
     ):
         cursor.itersize = _ROWS_PER_FETCH
         await connection.execute(SQL["raise_work_mem"])
-        await cursor.execute(SQL[name], values)
+        await cursor.execute(statement, values)
         return [row async for row in cursor]

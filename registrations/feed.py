@@ -114,16 +114,15 @@ class Feed:
 
         One read of the head serves all waiting callers. Raises DatabaseUnavailable.
         """
-        if head is not None and head <= self.applied.sequence:
-            return
-        confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(confirmed)
+        if head is None or head > self.applied.sequence:
+            await confirmed(self.ask())
+
+    def ask(self) -> "asyncio.Future[None]":
+        """Begin what `confirm` does; `confirmed` waits for it."""
+        asked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(asked)
         self._waker.set()
-        try:
-            async with asyncio.timeout(limits.READ_TIMEOUT_S_MAX):
-                await confirmed
-        except TimeoutError:
-            raise DatabaseUnavailable from None
+        return asked
 
     async def run(self) -> None:
         """Follow `system` until cancelled, and reconnect when the database was unavailable."""
@@ -154,9 +153,9 @@ class Feed:
             except BaseException:
                 self._waiting += waiting  # served after the next start, unless they time out
                 raise
-            for confirmed in waiting:
-                if not confirmed.done():  # else the caller was cancelled
-                    confirmed.set_result(None)
+            for asked in waiting:
+                if not asked.done():  # else the caller was cancelled
+                    asked.set_result(None)
             if not self._waiting:
                 await self._waker.wait()
 
@@ -225,3 +224,40 @@ class Feed:
     def _notify_pattern_listeners(self, group_id: int | None) -> None:
         for listener in list(self.pattern_listeners):
             listener(group_id)
+
+
+async def confirmed(asked: "asyncio.Future[None]") -> None:
+    """Wait for what Feed.ask returned, which is cancelled if that takes too long: then it raises
+    DatabaseUnavailable.
+    """
+    try:
+        async with asyncio.timeout(limits.READ_TIMEOUT_S_MAX):
+            await asked
+    except TimeoutError:
+        raise DatabaseUnavailable from None
+
+
+class Confirmation:
+    """The confirmation of one reader: of all events that the stream had at a moment by one read of
+    the head of `system`. A change that is committed later does not concern them.
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._through = 0
+        self._asked: asyncio.Future[None] | None = None
+
+    def begin(self, through: int) -> None:
+        """Begin to confirm for the events up to a sequence, which the stream has; forget what was
+        confirmed before, of another history perhaps.
+        """
+        self._asked, self._through = self._feed.ask(), through
+
+    async def wait(self, through: int) -> None:
+        """Wait until listeners were notified of every change that concerns the events up to a
+        sequence, which the stream has. Raises DatabaseUnavailable.
+        """
+        if self._asked is None or self._asked.cancelled() or through > self._through:
+            self.begin(through)
+        if self._asked is not None and not self._asked.done():
+            await confirmed(self._asked)

@@ -263,7 +263,7 @@ class StreamListener:
                 self._place.at_head = follower.live
             return False
         if self._matcher is not None:
-            await self._matcher.catch_up(self.cursor.sequence)
+            await self._matcher.catch_up(self.cursor.sequence, page[-1].sequence)
             page = await self._matcher.narrowed(page)
         await self._learn_types(page)
         follower.advance_to(page[-1])
@@ -358,6 +358,8 @@ class StreamListener:
         if self._waker is not None:
             self.watch(self._waker, None if self._place is None else self._place.to)
         await _leave(old)
+        if self._matcher is not None:
+            self._matcher.confirm_ahead(self._follower.position.head)
         self.cursor = self._follower.position.cursor
         self.mark_started()
 

@@ -20,7 +20,7 @@ from eventhub.postgresql.connections import reading
 from eventhub.types.registry import ZoneHierarchy
 from registrations.catalog import compiled, live_registrations
 from registrations.errors import UnknownRegistration
-from registrations.feed import CatalogChange, Feed
+from registrations.feed import CatalogChange, Confirmation, Feed
 from registrations.filters.evaluate import no_supertypes
 from registrations.filters.report import ReportTemplate, merged_report, stored_report
 from registrations.matching.metrics import LISTENERS, ReportedWork
@@ -33,7 +33,8 @@ from registrations.matching.versions import StreamVersion, SuspensionSpan
 class ListenerMatcher(Protocol):
     """The part of a matcher that a listener uses: RegistrationMatcher, or those of a session."""
 
-    async def catch_up(self, after: int) -> None: ...
+    def confirm_ahead(self, through: int) -> None: ...
+    async def catch_up(self, after: int, through: int) -> None: ...
     async def narrowed(self, page: list[StoredEvent]) -> list[StoredEvent]: ...
     async def learn(self, events: Sequence[Event], *, through: int) -> None: ...
     def matching(self, stored: StoredEvent) -> MatchedRegistrations: ...
@@ -61,7 +62,7 @@ class RegistrationMatcher:
         hierarchy: ZoneHierarchy | None = None,
     ) -> None:
         self._loader = loader
-        self._feed = feed
+        self._confirmation = Confirmation(feed)
         self._registrations = registrations
         self._stream_id = stream_id
         self._hierarchy = hierarchy
@@ -101,12 +102,16 @@ class RegistrationMatcher:
             feed.policy_listeners.discard(matcher._policy_changed)
             matcher._publish_work()
 
-    async def catch_up(self, after: int) -> None:
-        """Apply every change up to now, for events after a sequence.
+    def confirm_ahead(self, through: int) -> None:
+        """Begin what `catch_up` waits for, for the events up to a sequence that the stream has."""
+        self._confirmation.begin(through)
+
+    async def catch_up(self, after: int, through: int) -> None:
+        """Apply every change that concerns the events after a sequence, up to another one.
 
         Raises DatabaseUnavailable, and UnknownRegistration when all registrations ended before.
         """
-        await self._feed.confirm()
+        await self._confirmation.wait(through)
         await self.apply(after)
         ends = [version.until for version in self._versions.values()]
         if all(end is not None and end <= after for end in ends):

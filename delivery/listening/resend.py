@@ -93,7 +93,7 @@ class Resending:
                 about = RegistrationSet(tuple(ids)), info.id, self._hierarchy
                 matcher = RegistrationMatcher.open(services.versions, services.feed, *about)
                 self._matcher = await closing.enter_async_context(matcher)
-                await self._matcher.catch_up(ranges[0].first - 1)
+                await self._matcher.catch_up(ranges[0].first - 1, ranges[-1].last)
             for requested in ranges:
                 async for part in self._resend(requested, form):
                     yield part

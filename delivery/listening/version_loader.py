@@ -2,7 +2,7 @@
 once, because thousands connect after a restart. Plain module.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from itertools import groupby
 from operator import attrgetter
@@ -12,14 +12,10 @@ from eventhub.base import limits
 from eventhub.base.grouped_calls import GroupedCalls
 from eventhub.eventlog.log import Log
 from eventhub.postgresql.connections import Connection, reading
-from registrations.catalog import (
-    SessionOwner,
-    StoredVersion,
-    registrations_in_stream,
-    registrations_of_owners,
-)
+from registrations.catalog import SessionOwner, StoredVersion
 from registrations.feed import Feed, Listener
 from registrations.matching.versions import SuspensionSpan
+from registrations.stream_registrations import registrations_in_stream
 
 
 class RegistrationSet(NamedTuple):
@@ -70,33 +66,28 @@ class VersionLoader:
         found: dict[_MatcherLoad, LoadedVersions] = {}
         by_stream = attrgetter("stream_id")
         async with reading(self._log.pool) as connection:
-            owners = [one.registrations.owner for one in requests]
-            owned = await registrations_of_owners(connection, filter(None, owners))
             for stream_id, group in groupby(sorted(requests, key=by_stream), by_stream):
-                ids = {one: {*one.registrations.ids, *_owned(owned, one)} for one in group}
-                found |= await _of_stream(connection, stream_id, ids)
+                found |= await _of_stream(connection, stream_id, {*group})
         # the callers of equal requests change their lists
         return [found[one]._replace(written=[*found[one].written]) for one in requests]
 
 
-def _owned(owned: Mapping[SessionOwner, list[int]], request: _MatcherLoad) -> list[int]:
-    owner = request.registrations.owner
-    return [] if owner is None else owned.get(owner, [])
-
-
 async def _of_stream(
-    connection: Connection, stream_id: int, ids: Mapping[_MatcherLoad, set[int]]
+    connection: Connection, stream_id: int, requests: Collection[_MatcherLoad]
 ) -> dict[_MatcherLoad, LoadedVersions]:
     """Return the versions in one stream, of the registrations of each request."""
-    after = min(request.after for request in ids)
-    every = sorted(set().union(*ids.values()))
-    read = await registrations_in_stream(connection, every, stream_id, after)
-    written, suspensions, parents, strategy = read
+    after = min(request.after for request in requests)
+    ids = sorted({id for request in requests for id in request.registrations.ids})
+    owners = [one.registrations.owner for one in requests if one.registrations.owner is not None]
+    read = await registrations_in_stream(connection, ids, owners, stream_id, after)
+    written, suspensions, parents, strategy, owned = read
     by_registration: dict[int, list[StoredVersion]] = {}
     for version in written:
         by_registration.setdefault(version.registration, []).append(version)
     found = {}
-    for request, registrations in ids.items():
+    for request in requests:
+        named, owner = request.registrations
+        registrations = {*named, *(owned.get(owner, ()) if owner is not None else ())}
         own = [one for id in registrations for one in by_registration.get(id, ())]
         related = {group for one in own for group in (one.group, parents.get(one.group or 0))}
         spans = {id: suspensions.get(id, ()) for id in related if id is not None}

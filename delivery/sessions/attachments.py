@@ -17,7 +17,7 @@ from eventhub.access.sessions import CONSUMER, UnknownSession, WrongSessionKind
 from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
-from eventhub.postgresql.connections import Connection
+from eventhub.postgresql.connections import PLANNED_ONCE, Connection
 from eventhub.postgresql.rows import cursor_of, fetch_all, fetch_value
 
 _FILE = "delivery/sql/sessions.sql"
@@ -171,6 +171,7 @@ async def attach(
         "attachments": [one.id for one in attachments],
     }
     async with connection.pipeline():
+        await connection.execute(PLANNED_ONCE, prepare=True)
         sessions = cursor_of(connection, _FoundSession)
         await sessions.execute(SQL["attach"], {**values, "process": process}, prepare=True)
         await connection.execute(_OF_ATTACHED["end_claims"], values, prepare=True)

@@ -29,6 +29,7 @@ from eventhub.eventlog.log import Follower
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.types.registry import ZoneHierarchy
 from registrations.catalog import SessionOwner
+from registrations.feed import Confirmation
 
 PositionOf = Callable[[], int]  # returns the last sequence that a reader has evaluated
 
@@ -110,7 +111,7 @@ class SessionMatcher:
     ) -> None:
         self.route = route
         self.follower: RoutedFollower  # of the reader, once it follows
-        self._services = services
+        self._confirmation = Confirmation(services.feed)
         self._shared = shared
 
     def follow(self, follower: Follower, queue: DeliveryQueue) -> RoutedFollower:
@@ -123,9 +124,15 @@ class SessionMatcher:
         for one in self._shared:
             one.load_ahead(after)
 
-    async def catch_up(self, after: int) -> None:
-        """Apply every change up to now, for events after a sequence. Raises DatabaseUnavailable."""
-        await self._services.feed.confirm()
+    def confirm_ahead(self, through: int) -> None:
+        """Begin what `catch_up` waits for, for the events up to a sequence that the stream has."""
+        self._confirmation.begin(through)
+
+    async def catch_up(self, after: int, through: int) -> None:
+        """Apply every change that concerns the events after a sequence, up to another one. Raises
+        DatabaseUnavailable.
+        """
+        await self._confirmation.wait(through)
         for one in self._shared:
             await one.apply(after)
 

@@ -191,7 +191,7 @@ class SessionReader(StreamListener):
         """Return the registrations that an event matches that was delivered before; none if it has
         expired or the client may not see it any more. Raises DatabaseUnavailable.
         """
-        await self._matcher.catch_up(stored.sequence - 1)
+        await self._matcher.catch_up(stored.sequence - 1, stored.sequence)
         await self._learn_types([stored])
         await self._matcher.settled()
         return self._matching(stored, self._services.clock.now_us())
@@ -237,6 +237,8 @@ class SessionReader(StreamListener):
     async def _follow(self, start: Start) -> None:
         await super()._follow(start)
         self._follower = self._matcher.follow(self._follower, self.session.queue)
+        if not self._follower.live:
+            self._pages.start(self._follower)  # while the session is announced
 
     async def _record(self, principal: Principal) -> None:
         """Record nothing: the session's positions are its record."""

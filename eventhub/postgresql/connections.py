@@ -8,7 +8,7 @@ import select
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, LiteralString
 from weakref import WeakKeyDictionary
 
 import psycopg
@@ -18,6 +18,10 @@ from eventhub.base import limits
 from eventhub.base.errors import DatabaseBusy, DatabaseUnavailable
 
 Connection = psycopg.AsyncConnection[Any]
+
+# the first statement of a pipeline whose statements are planned once for a connection, and not for
+# the values of each of its first five calls
+PLANNED_ONCE: LiteralString = "SELECT set_config('plan_cache_mode', 'force_generic_plan', true)"
 
 # raised by psycopg if the server is unavailable or stopping, or the connection broke
 CONNECTION_ERRORS = (

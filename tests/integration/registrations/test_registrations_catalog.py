@@ -10,6 +10,7 @@ from eventhub.event.envelope import Event
 from registrations import catalog
 from registrations.endpoints import statements
 from registrations.matching.spec import Spec
+from registrations.stream_registrations import registrations_in_stream
 from tests.live import LiveHub, LiveZone
 
 EVENT = {"domain": "shop", "type": "order.placed"}
@@ -32,7 +33,7 @@ async def versions(written: Awaitable[list[catalog.StoredVersion]]) -> list[cata
 async def written(
     connection: Connection, ids: list[int], stream: int
 ) -> list[catalog.StoredVersion]:
-    return (await catalog.registrations_in_stream(connection, ids, stream, 0)).written
+    return (await registrations_in_stream(connection, ids, [], stream, 0)).written
 
 
 def call(zone: LiveZone, method: str, path: str, body: Any = None) -> Any:

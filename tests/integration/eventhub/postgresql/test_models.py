@@ -186,6 +186,10 @@ LOADED = {
     "delivery/sql/leases.sql": {"table": "pattern_leases", "key": "group_id"},
     "delivery/sql/sessions.sql": {"sessions": "SELECT 1::bigint AS id"},
     "registrations/sql/catalog.sql": {"groups": "ARRAY[1::bigint]"},
+    "registrations/sql/stream_registrations.sql": {
+        "ids": "ARRAY[1::bigint]",
+        "groups": "ARRAY[1::bigint]",
+    },
 }
 _SECONDS = re.compile(r"secs => %\((\w+)\)s|%\((\w+_s)\)s(?!::)")
 _STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")
