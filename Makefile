@@ -149,6 +149,8 @@ $(if $(AREA),$(if $(FOLDERS),,$(error no folder of tests is named $(AREA): see t
 test: tests-alone lint-beside ## run linters and all tests: make test AREA=delivery ARGS="-k cursor"
 
 tests-alone: setup $(VENV)/.stamp-dev $(CLASSES)
+	@# those that failed in an earlier run are not run again, unless they are asked for
+	@$(if $(filter --lf --last-failed,$(ARGS)),,rm -f .pytest_cache/v/cache/lastfailed)
 	$(PYTEST) $(FOLDERS) $(ARGS) || $(BIN)/python -m tests.again $$?
 
 check: setup $(VENV)/.stamp-dev ## run linters, type checks and unit tests, but for slow ones, in a minute and a half
