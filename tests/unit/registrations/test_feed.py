@@ -14,7 +14,7 @@ from delivery.listening.version_loader import RegistrationSet, VersionLoader
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.log import Log
-from registrations.feed import CatalogChange, Feed
+from registrations.feed import CatalogChange, Confirmation, Feed
 from tests.acceptance.wire import until
 
 OF_THE_GROUP, OF_THE_CLIENT = CatalogChange(None, 4, group=1), CatalogChange(None, 5)
@@ -90,3 +90,34 @@ async def test_callers_that_timed_out_are_dropped_while_the_database_is_unavaila
     await asyncio.gather(*(ask() for _ in range(20)))
     await until(lambda: not changes._waiting)
     following.cancel()
+
+
+async def test_stored_events_are_confirmed_together_and_later_ones_again() -> None:
+    changes = feed()
+    confirmation = Confirmation(changes)
+    confirmation.begin(through=5)
+    [asked] = changes._waiting
+    early = asyncio.create_task(confirmation.wait(4))
+    await asyncio.sleep(0)
+    assert not early.done()
+    asked.set_result(None)
+    await early
+    await confirmation.wait(5)
+    assert changes._waiting == [asked]
+    later = asyncio.create_task(confirmation.wait(6))
+    await asyncio.sleep(0)
+    assert len(changes._waiting) == 2
+    assert not later.done()
+    changes._waiting[-1].set_result(None)
+    await later
+    confirmation.begin(through=2)  # of another history
+    anew = asyncio.create_task(confirmation.wait(2))
+    await asyncio.sleep(0)
+    assert not anew.done()
+    anew.cancel()
+    await asyncio.gather(anew, return_exceptions=True)
+    again = asyncio.create_task(confirmation.wait(2))  # the call that was cancelled is none
+    await asyncio.sleep(0)
+    assert len(changes._waiting) == 4
+    changes._waiting[-1].set_result(None)
+    await again
