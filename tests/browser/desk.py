@@ -12,6 +12,7 @@ from tests.live import LiveHub, LiveZone
 WAIT_MS = 60_000  # the machine may be busy; what is there is found at once
 SIZE: ViewportSize = {"width": 1280, "height": 720}
 TURN = "path => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')) }"
+NOWHERE, NO_PAGE = "/console/nowhere", "There is no such page"
 _REFUSALS = re.compile(r"Failed to load resource|WebSocket connection")  # the tests provoke them
 expect.set_options(timeout=WAIT_MS)
 
@@ -30,7 +31,10 @@ def window(browser: Browser, **options: Any) -> Iterator[Page]:
 
 
 class Desk:
-    """`page` is the browser's; `open(...)` goes to a page of the console, signed in."""
+    """`page` is the browser's; `open(...)` goes to a page of the console, signed in. The console is
+    loaded once for several tests, which takes longer than most of them; those of what a load does
+    reload the page.
+    """
 
     def __init__(self, page: Page, hub: LiveHub, zone: LiveZone) -> None:
         self.page = page
@@ -54,7 +58,7 @@ class Desk:
     @contextmanager
     def at(cls, page: Page, hub: LiveHub, zone: LiveZone) -> Iterator["Desk"]:
         """Open a desk in a window that others have used; it is left like a new one, but for its
-        cache.
+        cache and the console, which stays loaded after a test that passed.
         """
         desk = cls(page, hub, zone)
         page.on("pageerror", desk._fail)
@@ -62,23 +66,27 @@ class Desk:
         try:
             yield desk
             assert desk.complaints == [], desk.complaints
+            desk._leave()
+        except BaseException:
+            desk.leave_console()
+            raise
         finally:
             page.remove_listener("pageerror", desk._fail)
             page.remove_listener("console", desk._hear)
-            desk._leave()
 
     def sign_in(self) -> None:
         """Sign in with the cookies of the hub's operator, as a login leaves them."""
-        cookies = self.hub.operator()["Cookie"].split("; ")
-        pairs = [cookie.split("=", 1) for cookie in cookies]
+        pairs = self._cookies().items()
         self.context.add_cookies([{"name": n, "value": v, "url": self.hub.url} for n, v in pairs])
 
     def open(self, page: str, heading: str) -> Page:
-        """Return a page by its path in the zone, once its heading is there."""
-        self.sign_in()
-        self.page.goto(f"{self.hub.url}/console/zones/{self.zone.name}/{page}")
-        expect(self.heading(heading)).to_be_visible()
-        return self.page
+        """Return a page by its path in the zone, once its heading is there. All of the page is new:
+        the one before is left first.
+        """
+        if not self._leave_page():
+            self.sign_in()
+            self.page.goto(f"{self.hub.url}{NOWHERE}")
+        return self.turn_to(page, heading)
 
     def turn_to(self, page: str, heading: str) -> Page:
         """Return another page than the present one, without loading the console again, as by a
@@ -102,11 +110,40 @@ class Desk:
         return self.page.get_by_role("button", name=name, exact=True)
 
     def _leave(self) -> None:
+        """Leave the window to another test."""
+        if not self._leave_page():
+            self.leave_console()
+            return
+        self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        self._look_as_at_first()
+
+    def _leave_page(self) -> bool:
+        """Return whether the console is loaded for the hub's operator, after leaving its page."""
+        if not self.page.url.startswith(f"{self.hub.url}/console"):
+            return False
+        if {one["name"]: one["value"] for one in self.context.cookies()} != self._cookies():
+            return False
+        if not self.page.url.endswith(NOWHERE):
+            self.page.evaluate(TURN, NOWHERE)
+            expect(self.heading(NO_PAGE)).to_be_visible()
+        return True
+
+    def leave_console(self) -> None:
+        """End what the console has in memory, and the login."""
         if self.page.url.startswith("http"):
             self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
         self.context.clear_cookies()
         self.page.goto(f"{self.hub.url}/healthz")  # of the same site: its process stays
-        self.page.set_viewport_size(SIZE)
+        self._look_as_at_first()
+
+    def _look_as_at_first(self) -> None:
+        self.page.emulate_media(color_scheme="light")
+        if self.page.viewport_size != SIZE:
+            self.page.set_viewport_size(SIZE)
+
+    def _cookies(self) -> dict[str, str]:
+        cookies = self.hub.operator()["Cookie"].split("; ")
+        return dict(cookie.split("=", 1) for cookie in cookies)
 
     def _fail(self, error: Error) -> None:
         self.complaints.append(str(error))

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.desk import Desk
-from tests.live import LiveHub, LiveZone
+from tests.live import LiveZone
 
 AXE = Path(__file__).parents[2] / "frontend/node_modules/axe-core/axe.min.js"
 PAGES = {
@@ -118,9 +118,10 @@ def fill(zone: LiveZone) -> int:
     return endpoint
 
 
-def violations(page: Page, *more: str, rules: Sequence[str] = (), but: str = "") -> list[str]:
+def violations(page: Page, *more: str, rules: Sequence[str] = (), but: str = "nav") -> list[str]:
     """Return the violations of WCAG 2.1 AA and of further rules, or of `rules` alone, that axe
-    finds, with the element, outside the elements that the selector `but` chooses.
+    finds, with the element, outside the elements that the selector `but` chooses: the navigation is
+    the same on each page.
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text())
@@ -143,37 +144,36 @@ def look(page: Page, scheme: Literal["light", "dark"], width: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_every_page_and_form_is_accessible_and_fits(
-    chromium: Browser, hub: LiveHub, zone: LiveZone
-) -> None:
+def test_every_page_and_form_is_accessible_and_fits(desk: Desk) -> None:
     """The navigation is the same on each page, so it is checked on one."""
     assert FORMS.keys() <= PAGES.keys()
-    endpoint = fill(zone)
+    endpoint = fill(desk.zone)
     of_it = {f"endpoints/{endpoint}/{tab}": f"Endpoint {endpoint}" for tab in ENDPOINT_TABS}
     pages = [*PAGES.items(), *of_it.items()]
     middle = (len(pages) + 1) // 2  # of two neighbours in a half, both may have the same heading
     alternating = chain(*zip_longest(pages[:middle], pages[middle:]))
-    with Desk.opened(chromium, hub, zone) as desk:
-        page = desk.open("limits", "Limits")
-        for scheme, width in LOOKS:
+    page = desk.open("limits", "Limits")
+    for scheme, width in LOOKS:
+        look(page, scheme, width)
+        assert violations(page, "best-practice", but="") == [], scheme
+    looks = LOOKS
+    for path, heading in filter(None, alternating):
+        looks = (looks[1], looks[0])  # a page has the first look that the one before had last
+        page = desk.turn_to(path, heading)
+        expect(page.get_by_label("Loading")).to_have_count(0)
+        for scheme, width in looks:
             look(page, scheme, width)
-            assert violations(page, "best-practice") == [], scheme
-        for path, heading in filter(None, alternating):
-            page = desk.turn_to(path, heading)
+            expect(desk.heading(heading)).to_be_visible()
+            page.wait_for_function(f"{WIDER} <= 0")  # else it is wider than the screen
+            assert page.evaluate(CUT_OFF) == [], (path, width)
+            rules = () if (scheme, width) == looks[0] else OF_LOOK
+            found = violations(page, "best-practice", rules=rules)
+            assert found == [], (path, scheme)
+        if path in FORMS:
+            desk.button(FORMS[path]).click()
+            expect(page.get_by_role("dialog").get_by_role("textbox").first).to_be_visible()
             expect(page.get_by_label("Loading")).to_have_count(0)
-            for scheme, width in LOOKS:
-                look(page, scheme, width)
-                expect(desk.heading(heading)).to_be_visible()
-                page.wait_for_function(f"{WIDER} <= 0")  # else it is wider than the screen
-                assert page.evaluate(CUT_OFF) == [], (path, width)
-                rules = () if (scheme, width) == LOOKS[0] else OF_LOOK
-                found = violations(page, "best-practice", rules=rules, but="nav")
-                assert found == [], (path, scheme)
-            if path in FORMS:
-                desk.button(FORMS[path]).click()
-                expect(page.get_by_role("dialog").get_by_role("textbox").first).to_be_visible()
-                expect(page.get_by_label("Loading")).to_have_count(0)
-                assert violations(page) == [], path
+            assert violations(page) == [], path
 
 
 def test_the_chosen_colours_stay(desk: Desk) -> None:
@@ -185,6 +185,7 @@ def test_the_chosen_colours_stay(desk: Desk) -> None:
     page.reload()
     expect(dark).to_have_count(1)
     expect(desk.heading("Overview")).to_be_visible()
+    desk.leave_console()  # else it is dark for the next test
 
 
 def test_keys_lead_everywhere(desk: Desk) -> None:

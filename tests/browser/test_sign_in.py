@@ -2,12 +2,13 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.desk import Desk
+from tests.browser.desk import NO_PAGE, Desk
 from tests.live import OPERATOR
 
 
 def test_an_operator_signs_in_and_out(desk: Desk) -> None:
     page = desk.page
+    desk.context.clear_cookies()
     page.goto(f"{desk.hub.url}/")
     expect(desk.heading("Sign in")).to_be_visible()
     expect(page.get_by_text("credentials.json")).to_be_visible()
@@ -31,4 +32,8 @@ def test_a_login_that_has_ended_leads_to_the_sign_in_page(desk: Desk) -> None:
 
 
 def test_a_path_that_is_no_page_says_so(desk: Desk) -> None:
-    desk.open("nonsense", "There is no such page")
+    desk.open("overview", "Overview")
+    page = desk.turn_to("nonsense", NO_PAGE)
+    page.reload()
+    expect(desk.heading(NO_PAGE)).to_be_visible()
+    expect(page.get_by_role("link", name="Streams", exact=True)).to_be_visible()
