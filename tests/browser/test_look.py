@@ -156,6 +156,7 @@ def test_every_page_and_form_is_accessible_and_fits(desk: Desk) -> None:
     for scheme, width in LOOKS:
         look(page, scheme, width)
         assert violations(page, "best-practice", but="") == [], scheme
+    assert page.locator("[role=option]").count() == 0  # closed lists, of up to 1,000 zones
     looks = LOOKS
     for path, heading in filter(None, alternating):
         looks = (looks[1], looks[0])  # a page has the first look that the one before had last
