@@ -1,6 +1,6 @@
-"""What the processes of a hub in tests import: what those of the product do. Where the environment
-says so, they hash a password with one iteration: a million take a third of a second of processor
-time at each login.
+"""What the processes in tests import: what those of the product do, and the command line. Where the
+environment says so, they hash a password with one iteration: a million take a third of a second of
+processor time at each login.
 """
 
 import os
@@ -8,6 +8,7 @@ import os
 from eventhub import preload  # before Django is named, as there
 
 # isort: split
+import eventhub_client.commands.main  # noqa: F401
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from tests.forked import QUICK_PASSWORDS

@@ -26,7 +26,7 @@ from delivery.forward.bounds import (
     cuts,
 )
 from delivery.forward.losses import announce_losses
-from delivery.sessions.claim_watch import ClaimWatch
+from delivery.sessions.claim_watch import ClaimWatch, announce_skips
 from delivery.statistics.counting import note_pending
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
@@ -89,6 +89,14 @@ class _Cutoff(NamedTuple):
     sequence: int
 
 
+class _Noted(NamedTuple):
+    """Whether anything was noted that may be announced, or end an endpoint."""
+
+    circuits: bool
+    losses: bool
+    skips: bool
+
+
 class Backlog:
     """The pending deliveries of the hub. `settings`: the bounds that the hub's settings give."""
 
@@ -119,10 +127,22 @@ class Backlog:
                 self._exhaust_at_s = now_s + limits.CALLBACK_EXHAUST_INTERVAL_S
         if now_s >= self._count_at_s and await self._dead_letters.count(connection):
             self._count_at_s = now_s + limits.DEAD_LETTERS_COUNT_INTERVAL_S
+        await _announce(connection)
+        await self._claims.count(connection)
+
+
+async def _announce(connection: Connection) -> None:
+    """Announce what was noted. One short statement instead of seven finds that nothing was."""
+    noted = await fetch_one(connection, _Noted, SQL["noted"])
+    if noted is None:
+        return
+    if noted.circuits:
         await disable_failing(connection)
         await announce_circuits(connection)
+    if noted.losses:
         await announce_losses(connection)
-        await self._claims.check(connection)
+    if noted.skips:
+        await announce_skips(connection)
 
 
 class DeadLetterCount:

@@ -44,11 +44,8 @@ class ClaimWatch:
         self._clock = clock
         self._count_at_s = float("-inf")
 
-    async def check(self, connection: Connection) -> None:
-        """Announce skipped events and, if it is time, count the claims. Raise what psycopg raises,
-        and what refuses an event.
-        """
-        await announce_skips(connection)
+    async def count(self, connection: Connection) -> None:
+        """Count the claims, if it is time. Raise what psycopg raises."""
         now_s = self._clock.monotonic_s()
         if now_s >= self._count_at_s:
             self._count_at_s = now_s + limits.CLAIMS_COUNT_INTERVAL_S

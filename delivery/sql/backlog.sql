@@ -168,6 +168,10 @@ WITH others AS MATERIALIZED (
 )
 SELECT count(*) FROM picked
 
+-- name: noted
+SELECT EXISTS (SELECT FROM circuits) AS circuits, EXISTS (SELECT FROM endpoint_losses) AS losses,
+       EXISTS (SELECT FROM session_skips) AS skips
+
 -- name: losses_due
 -- Losses to announce now: an endpoint's first at once, later ones together after an interval.
 WITH due AS (

@@ -11,6 +11,7 @@ Every process decides for itself whether to refuse emits: `refusal`.
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from math import inf
 
 import psycopg
 
@@ -78,11 +79,12 @@ class Maintenance:
         self._quota_bytes = quota_bytes
         self._disk = disk
         self.continuity = Continuity()  # of the process's log, if it has one
-        self._quota_at_s = float("-inf")  # when the quota last caused a drop
+        self._quota_at_s = -inf  # when the quota last caused a drop
         # from the first write that PostgreSQL refused for lack of space to the last one; None if
         # none was refused since the last announcement
         self._refused_writes: FullPeriod | None = None
         self._sweep_at_s = 0.0
+        self._done_at_s: dict[str, float] = {}  # by name of what `_is_due` spaces out
         self._woken = asyncio.Event()
         self._busy_until_s = clock.monotonic_s() + limits.RETAIN_IDLE_AFTER_S
 
@@ -163,7 +165,8 @@ class Maintenance:
                 await self.continuity.prove(connection)  # it appends to `system`
                 leads = False
                 while True:
-                    leads = leads or await try_lead(connection, f"eventhub {name}")
+                    if not leads and self._is_due(f"lead {name}", limits.WATCH_REST_S):
+                        leads = await try_lead(connection, f"eventhub {name}")
                     if not await step(connection, leads):
                         self._woken.clear()
                         await wait_until_set(self._woken, self._pause_s())
@@ -172,6 +175,18 @@ class Maintenance:
                 self.note_refused_write()
             throttled.info("maintenance_postponed", task=name, reason=_reason(error))
             await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)
+
+    def _is_due(self, name: str, interval_s: float) -> bool:
+        """Return whether to do now what is done at intervals: at once if space is short."""
+        now_s = self._clock.monotonic_s()
+        if now_s < self._done_at_s.get(name, -inf) + interval_s and not self._is_short():
+            return False
+        self._done_at_s[name] = now_s
+        return True
+
+    def _is_short(self) -> bool:
+        space = self._disk.space if self._disk is not None else None
+        return self.budget.must_free_space or bool(space and space.bytes_to_free)
 
     def _pause_s(self) -> float:
         if self._unmeasured > self.budget.unmeasured_bytes // 2:
@@ -202,14 +217,15 @@ class Maintenance:
         return False
 
     async def _measure(self, connection: Connection, leads: bool) -> bool:
-        """Measure the storage. Without a quota and a disk only the leader measures, for the
-        metrics.
+        """Measure the storage. Without a quota, and while the disk has space, only the leader
+        measures, now and then, for the metrics.
         """
         before = self._unmeasured
         found = await (await scalars(connection).execute(SQL["quota"])).fetchone()
         quota = found or self._quota_bytes
-        is_needed = leads or quota or self._disk is not None
-        self._use = await read_storage_use(connection) if is_needed else StorageBytes()
+        is_needed = quota or self._is_short()
+        if is_needed or (leads and self._is_due("measure", limits.MEASURE_INTERVAL_S)):
+            self._use = await read_storage_use(connection)
         used, lasting = sum(self._use), self._use.lasting
         space = self._disk.space if self._disk is not None else None
         self.budget = StorageBudget(used, quota, lasting=lasting)
@@ -289,12 +305,13 @@ class Maintenance:
     # --- cleaning ---
 
     async def _clean(self, fence: Fence, connection: Connection, leads: bool) -> bool:
-        if not leads:
+        if not leads or not self._is_due("clean", limits.CLEAN_INTERVAL_S):
             return False
         dropped = await clean(connection, self._hooks, self.budget, fence)
         dropped = dropped or await self._hooks.shed(connection, self.budget.must_free_space)
         if dropped:
             await delete_empty_partitions(connection)
+            del self._done_at_s["clean"]  # there may be more
         return dropped
 
     async def _enforce_backlog_bounds(self, connection: Connection, leads: bool) -> bool:

@@ -14,6 +14,7 @@ import orjson
 from click.testing import CliRunner
 from eventhub_client.commands.main import main
 
+from tests import forked
 from tests.live import LiveZone
 
 WAIT_S = 40.0
@@ -50,16 +51,22 @@ class Shell:
         }
 
     def run(self, *words: str, stdin: str = "", timeout_s: float = WAIT_S) -> Done:
-        """Run a command to its end."""
-        done = subprocess.run(
-            [*COMMAND, *words],
-            input=stdin,
-            env=self.env,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-            check=False,
-        )
+        """Run a command to its end, forked from a process that has imported it if it reads
+        nothing.
+        """
+        argv = [*COMMAND, *words]
+        if stdin:
+            done = subprocess.run(
+                argv,
+                input=stdin,
+                env=self.env,
+                capture_output=True,
+                text=True,
+                timeout=timeout_s,
+                check=False,
+            )
+        else:
+            done = forked.run(argv, self.env)
         return Done(done.returncode, done.stdout, done.stderr)
 
     def ok(self, *words: str, stdin: str = "") -> Done:

@@ -28,9 +28,10 @@ def no_runs(hub: LiveHub, without_workers: None) -> Iterator[None]:
 
 
 def runner(desk: Desk, run: int, **env: str) -> subprocess.Popen[bytes]:
-    """Start the process of a waiting run."""
+    """Start the process of a waiting run. Its few events need one task at a time."""
     argv = [sys.executable, "-m", "sparkjobs.runs", str(run)]
-    return subprocess.Popen(argv, env={**os.environ, **desk.hub.env, **env})
+    own = {**os.environ, **desk.hub.env, "SPARK_MASTER": "local[1]", **env}
+    return subprocess.Popen(argv, env=own)
 
 
 def shown(page: Page, title: str) -> int:

@@ -7,7 +7,7 @@ SELECT l.current_partition AS current, (SELECT max(id) FROM event_partitions) AS
        (SELECT count(*) FROM pg_inherits WHERE inhparent = 'events'::regclass) AS partitions,
        (SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c
          WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass)
-           AND c.relname ~ ('_p' || l.current_partition || '$')) AS size,
+           AND c.relname LIKE '%%\_p' || l.current_partition) AS size,
        COALESCE(g.live, 0)::bigint AS live, COALESCE(g.stored, 0)::bigint AS stored
   FROM log_state l,
        LATERAL (SELECT sum(COALESCE(s.bytes, h.bytes)) FILTER (WHERE s.tier = 'live') AS live,

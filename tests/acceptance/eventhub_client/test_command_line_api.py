@@ -6,7 +6,6 @@ from pathlib import Path
 
 import orjson
 import pytest
-from eventhub_client.commands import login
 from eventhub_client.commands.api import Operation, operations
 
 from tests.acceptance.documented import operations as documented
@@ -85,34 +84,31 @@ def test_a_body_comes_whole_from_an_argument_a_file_or_standard_input(
 
 
 def test_only_an_operator_lists_zones_and_jobs(zone: LiveZone, home: Path, tmp_path: Path) -> None:
-    refused = Shell(zone).run("zones", "list")
+    refused = Shell(zone).here("zones", "list")
     assert (refused.status, "eventhub login" in refused.err) == (2, True)
     assert "EVENTHUB_KEY" not in refused.err, "it is set"
     shell = Shell(zone, HOME=str(home))
-    assert zone.name in shell.ok("zones", "list", "--limit", "1000").out
-    assert "audit" in shell.ok("jobs", "list").out
+    assert zone.name in shell.ok_here("zones", "list", "--limit", "1000").out
+    assert "audit" in shell.ok_here("jobs", "list").out
     stranger = Shell(zone, HOME=str(tmp_path), EVENTHUB_PASSWORD="wrong")
-    wrong = stranger.run("login", OPERATOR)
+    wrong = stranger.here("login", OPERATOR)
     assert (wrong.status, "password is wrong" in wrong.err, "key" in wrong.err) == (4, True, False)
     stranger = Shell(zone, HOME=str(tmp_path), EVENTHUB_PASSWORD=zone.hub.password)
-    stranger.ok("login", OPERATOR)
+    stranger.ok_here("login", OPERATOR)
     [logins] = tmp_path.rglob("logins.json")
     copy = logins.read_bytes()
-    stranger.ok("logout")
-    assert stranger.run("jobs", "list").status == 2
+    stranger.ok_here("logout")
+    assert stranger.here("jobs", "list").status == 2
     logins.write_bytes(copy)  # a login that has ended on the hub
-    ended = stranger.run("jobs", "list")
+    ended = stranger.here("jobs", "list")
     assert (ended.status, "Log in again: eventhub login" in ended.err) == (4, True)
-    stranger.ok("logout")
-    assert stranger.run("jobs", "list").status == 2
+    stranger.ok_here("logout")
+    assert stranger.here("jobs", "list").status == 2
 
 
-def test_a_login_serves_the_commands_that_are_written_by_hand(
-    zone: LiveZone, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_login_serves_the_commands_that_are_written_by_hand(zone: LiveZone, home: Path) -> None:
     """They said that there is no key, and could not name a zone."""
-    monkeypatch.setattr(login, "_FILE", next(home.rglob("logins.json")))
-    shell = Shell(zone)
+    shell = Shell(zone, HOME=str(home))
     del shell.env["EVENTHUB_KEY"]
     in_zone = ("--zone", zone.name)
     shell.ok_here("streams", "create", "prices", "keyed=true", *in_zone)
@@ -128,13 +124,11 @@ def test_a_login_serves_the_commands_that_are_written_by_hand(
     assert (follow.status, "EVENTHUB_KEY" in follow.err) == (2, True)
 
 
-def test_a_damaged_file_of_logins_is_named_and_replaced(
-    zone: LiveZone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_file_of_logins_is_named_and_replaced(zone: LiveZone, tmp_path: Path) -> None:
     """It blocked the login too, which would have replaced it."""
-    file = tmp_path / "logins.json"
-    monkeypatch.setattr(login, "_FILE", file)
-    shell = Shell(zone, EVENTHUB_PASSWORD=zone.hub.password)
+    file = tmp_path / ".config/eventhub/logins.json"
+    file.parent.mkdir(parents=True)
+    shell = Shell(zone, HOME=str(tmp_path), EVENTHUB_PASSWORD=zone.hub.password)
     for content in ('{"x": [', "[1]"):
         file.write_text(content)
         refused = shell.here("jobs", "list")
@@ -155,12 +149,9 @@ WITH_PAIRS = ["streams", "set"]  # written by hand: its policy is pairs
     [one for one in operations() if one.words != WITH_PAIRS],
     ids=lambda one: "-".join(one.words),
 )
-def test_each_command_reaches_its_route(
-    zone: LiveZone, operation: Operation, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_command_reaches_its_route(zone: LiveZone, operation: Operation, home: Path) -> None:
     """The hub answers, or refuses with a problem of its own what it does not have."""
-    monkeypatch.setattr(login, "_FILE", next(home.rglob("logins.json")))
-    shell = Shell(zone)
+    shell = Shell(zone, HOME=str(home))
     words = [*operation.words, *("1" for _ in operation.arguments)]
     if operation.media:
         words += ["--data", json.dumps({"unknown": 1})]

@@ -54,7 +54,7 @@ def test_a_failed_driver_reports_its_reason_and_its_log_is_bounded(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "JOB_LOG_BYTES_MAX", 100_000)
-    ended, _ = jobs.perform(jobs.start(act="fail"))
+    ended, _ = jobs.perform(jobs.start(act="fail", early=True))
     assert (ended.state, ended.reason) == ("failed", "spark")
     assert ended.detail == "ValueError: nothing at inputs of postgresql://host/db (status 1)"
     assert jobs.left(ended.id) == {"log.txt"}
@@ -84,13 +84,13 @@ def test_a_slow_java_is_tried_again_and_then_reported(
 def test_a_killed_runner_ends_its_processes_and_the_next_run_completes(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lost = jobs.request(act="hang")
+    lost = jobs.request(act="hang", early=True)
     with jobs.hanging(lost) as hanging:
         [conf] = jobs.folder(lost).work.glob("spark.conf")
         assert stat.S_IMODE(conf.stat().st_mode) == 0o600
         nicer = min(os.getpriority(os.PRIO_PROCESS, 0) + limits.INDEX_BUILD_NICENESS, NICENESS_MAX)
         assert os.getpriority(os.PRIO_PROCESS, hanging.jvm) == nicer
-        second = jobs.request()
+        second = jobs.request(act="little", early=True)
         RunPerformer().run(jobs.world.url)
         assert jobs.find(second).state == "waiting", "one run of a job at a time"
         hanging.process.kill()
@@ -172,7 +172,7 @@ def test_a_run_stopped_before_it_starts_does_nothing(jobs: Jobs) -> None:
 
 
 def test_an_altered_result_is_not_published(jobs: Jobs) -> None:
-    ended, _ = jobs.perform(jobs.start(act="spoil"))
+    ended, _ = jobs.perform(jobs.start(act="spoil", early=True))
     assert (ended.state, ended.reason) == ("failed", "bad_result")
     assert jobs.left(ended.id) == {"log.txt"}
 
@@ -239,7 +239,7 @@ def test_a_result_that_is_too_large_is_not_published(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "JOB_RESULT_BYTES_MAX", 20)
-    ended, _ = jobs.perform(jobs.start(act="little"))
+    ended, _ = jobs.perform(jobs.start(act="little", early=True))
     assert (ended.state, ended.reason) == ("failed", "result_too_large")
     assert "the maximum is 20. The result exceeds" in ended.detail
     assert jobs.left(ended.id) == {"log.txt"}

@@ -20,7 +20,6 @@ from eventhub_client.http import Http, Request
 
 SESSION = "/v1/session"
 UNAUTHENTICATED = 401
-_FILE = Path(click.get_app_dir("eventhub")) / "logins.json"  # cookies by the hub's URL
 
 
 @asynccontextmanager
@@ -72,7 +71,7 @@ async def sign_in(url: str, name: str, password: str) -> None:
     try:
         others = _read()
     except Failed:
-        say(f"Warning: {_FILE} was damaged; it is replaced, and has no other login now.")
+        say(f"Warning: {_path()} was damaged; it is replaced, and has no other login now.")
         others = {}
     _write({**others, url: cookies})
 
@@ -90,27 +89,33 @@ async def sign_out(url: str) -> None:
         await http.ask(Request("DELETE", SESSION))
 
 
+def _path() -> Path:
+    """Return the file of logins: cookies by the hub's URL."""
+    return Path(click.get_app_dir("eventhub")) / "logins.json"
+
+
 def _read() -> dict[str, dict[str, str]]:
     """Return the saved logins. Raises Failed for a damaged file."""
     try:
-        return msgspec.json.decode(_FILE.read_bytes(), type=dict[str, dict[str, str]])
+        return msgspec.json.decode(_path().read_bytes(), type=dict[str, dict[str, str]])
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         message = (
-            f"{_FILE} cannot be read: {error}. Delete it and log in again: eventhub login NAME."
+            f"{_path()} cannot be read: {error}. Delete it and log in again: eventhub login NAME."
         )
         raise Failed(message, USAGE) from error
 
 
 def _write(logins: Mapping[str, Mapping[str, str]]) -> None:
     """Replace the file; it is never readable by others."""
+    path = _path()
     try:
-        _FILE.parent.mkdir(parents=True, exist_ok=True)
-        part = _FILE.with_suffix(".part")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(".part")
         part.unlink(missing_ok=True)
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(orjson.dumps(logins))
-        part.replace(_FILE)
+        part.replace(path)
     except OSError as error:
-        raise Failed(f"{_FILE} cannot be written: {error}", USAGE) from error
+        raise Failed(f"{path} cannot be written: {error}", USAGE) from error
