@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import psycopg
 import pytest
@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from eventhub.supervisor.embedded import embedded
 from tests.databases import WAITING, migrated_database, new_database
-from tests.forked import manage_given
+from tests.forked import POLL_S, manage_given
 from tests.integration.eventhub.postgresql.test_models import described
 from tests.integration.up_process import EMBEDDED_VARIABLES, EXPORT, HOME, Hub, manage
 from tests.live import Answer, call
@@ -208,36 +208,50 @@ def test_objects_that_depend_on_the_old_tables_are_not_dropped(before: str) -> N
         assert rows(url, "SELECT reports.zones()") == rows(before, "SELECT count(*) FROM zones")
 
 
-def test_extensions_stay_and_dropped_grants_are_reported(before: str) -> None:
+class Twice(NamedTuple):
+    """A database that two takeovers found at once, and what they reported."""
+
+    url: str
+    done: subprocess.CompletedProcess[str]
+    late: subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def twice(before: str) -> Iterator[Twice]:
+    waiting = f"SELECT count(*) FROM ({WAITING} AND wait_event = 'advisory') AS w"
     with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
         with psycopg.connect(url) as connection:
             connection.execute("CREATE EXTENSION vector")
             connection.execute("CREATE TABLE models AS SELECT 7 AS size")
             connection.execute("ALTER EXTENSION vector ADD TABLE models")
             connection.execute("GRANT SELECT ON zones TO PUBLIC")
-        done = taken_over(url)
-        assert done.returncode == 0, done.stderr
-        assert "The rights of PUBLIC on the old tables were dropped with them" in done.stdout
-        assert rows(url, "SELECT '[1]'::vector, size FROM models") == ["([1],7)"]
-
-
-def test_of_two_takeovers_at_once_the_second_reports_that_none_is_needed(before: str) -> None:
-    """The second one advised to run an old version on the database just taken over."""
-    waiting = f"SELECT count(*) FROM ({WAITING} AND wait_event = 'advisory') AS w"
-    with new_database("taken", str(conninfo_to_dict(before)["dbname"])) as url:
         with psycopg.connect(url, autocommit=True) as connection, ThreadPoolExecutor(2) as pool:
             connection.execute("SELECT pg_advisory_lock(4711017)")  # as `migrate` does
             both = [pool.submit(taken_over, url) for _ in range(2)]
             until = time.monotonic() + 60
             while rows(url, waiting) != ["(2)"]:
                 assert time.monotonic() < until
+                time.sleep(POLL_S)
             connection.close()
             done, late = sorted((one.result() for one in both), key=lambda one: one.returncode)
-        assert done.returncode == 0, done.stderr
-        assert "waiting for it to end" in late.stdout
-        assert late.returncode == 1
-        assert late.stderr.startswith("CommandError: This database is already of 0.1 or newer")
-        assert tables(url)["zones"] == tables(before)["zones"]
+        yield Twice(url, done, late)
+
+
+def test_extensions_stay_and_dropped_grants_are_reported(twice: Twice) -> None:
+    assert twice.done.returncode == 0, twice.done.stderr
+    assert "The rights of PUBLIC on the old tables were dropped with them" in twice.done.stdout
+    assert rows(twice.url, "SELECT '[1]'::vector, size FROM models") == ["([1],7)"]
+
+
+def test_of_two_takeovers_at_once_the_second_reports_that_none_is_needed(
+    twice: Twice, before: str
+) -> None:
+    """The second one advised to run an old version on the database just taken over."""
+    assert twice.done.returncode == 0, twice.done.stderr
+    assert "waiting for it to end" in twice.late.stdout
+    assert twice.late.returncode == 1
+    assert twice.late.stderr.startswith("CommandError: This database is already of 0.1 or newer")
+    assert tables(twice.url)["zones"] == tables(before)["zones"]
 
 
 def test_only_a_database_from_before_0_1_is_taken_over() -> None:
