@@ -1,4 +1,4 @@
-import { Alert, createTheme, type CSSVariablesResolver, Drawer, Fieldset, type MantineColorsTuple, Modal } from "@mantine/core";
+import { Alert, Combobox, createTheme, type CSSVariablesResolver, Drawer, Fieldset, type MantineColorsTuple, Modal } from "@mantine/core";
 
 // the one accent
 const iris: MantineColorsTuple = [
@@ -14,6 +14,7 @@ const dark: MantineColorsTuple = [
 export const theme = createTheme({
   components: {
     Alert: Alert.extend({ styles: { title: { color: "var(--mantine-color-text)" } } }), // its own colour is hard to read
+    Combobox: Combobox.extend({ defaultProps: { keepMounted: false } }), // 1,000 zones are no elements of a closed list
     Drawer: Drawer.extend({ styles: { title: { fontSize: "1.05rem", fontWeight: 650 } } }),
     Modal: Modal.extend({ styles: { title: { fontWeight: 650 } } }),
     Fieldset: Fieldset.extend({ styles: { legend: { fontWeight: 650 } } }),

@@ -117,7 +117,7 @@ def pace_of(options: argparse.Namespace) -> Pace:
 
 def run(options: argparse.Namespace) -> None:
     pace = pace_of(options)
-    with world(profile=options.profile) as made:
+    with world(profile=options.profile, forked=options.quick) as made:
         make_table(made.url)
         expected = [
             case

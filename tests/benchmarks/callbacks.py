@@ -107,7 +107,7 @@ def _drained(world: World, pace: Pace, drain: Drain) -> Measure:
         expected = int(pace.seconds * EXPECTED_PER_S * (drain.batch or 1) ** 0.25)
         argvs = [celery_worker(f"bench-{number}@%h") for number in range(drain.workers)]
         log = world.data / "workers.log"
-        with sink() as receivers, workers(argvs, _env(world), log):
+        with sink() as receivers, workers(argvs, _env(world), log, forks=world.forks):
             return _timed(world, receivers, expected, log, drain)
 
     return measure
@@ -148,7 +148,7 @@ def _crowded(world: World, pace: Pace, *, dead: float) -> Measure:
     def measure() -> Reading:
         log = world.data / "workers.log"
         argvs = [celery_worker(f"bench-{number}@%h") for number in range(2)]
-        with sink() as receivers, workers(argvs, _env(world), log):
+        with sink() as receivers, workers(argvs, _env(world), log, forks=world.forks):
             return _of_crowd(world, receivers, pace, dead)
 
     return measure
@@ -246,7 +246,7 @@ def _beside(world: World, pace: Pace, *, sick: bool) -> Measure:
     def measure() -> Reading:
         argv = celery_worker("bench-sick@%h")
         log = world.data / "workers.log"
-        with sink() as receivers, workers([argv], _env(world), log):
+        with sink() as receivers, workers([argv], _env(world), log, forks=world.forks):
             return _fed(world, receivers, pace, log, sick=sick)
 
     return measure

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,11 @@ from typing import Any
 import psutil
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from eventhub.supervisor.hub import celery_worker
+from eventhub.base.forking import ForkServer
+from eventhub.supervisor.hub import HOME, celery_worker
+from tests import forked
 from tests.benchmarks.events import CLIENT
 from tests.benchmarks.load.jobs import Target
 from tests.benchmarks.load.start import LoadFailed
@@ -38,12 +40,20 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 class Hub:
     """A hub, used through its public routes unless stated otherwise."""
 
-    def __init__(self, name: str, env: Mapping[str, str], url: str, folder: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        env: Mapping[str, str],
+        url: str,
+        folder: Path,
+        forks: ForkServer | None = None,
+    ) -> None:
         """Prepare a hub. `url`: of a migrated database."""
         folder.mkdir()
         metrics = folder / "metrics"
         metrics.mkdir()
         self.name = name
+        self._forks = forks
         self.port = _free_port()  # of the receiver, which the endpoints name
         self.url = url
         self.env = {
@@ -97,11 +107,10 @@ class Hub:
 
     def manage(self, *words: str) -> str:
         """Return what `manage.py WORDS` printed. Raise LoadFailed."""
-        command = [sys.executable, MANAGE, *words]
-        done = subprocess.run(command, env=self.env, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise LoadFailed(f"manage.py {words[0]}: {done.stderr[-1000:]}")
-        return done.stdout
+        try:
+            return output_of((MANAGE, *words), self.env, self._forks)
+        except subprocess.CalledProcessError as error:
+            raise LoadFailed(f"manage.py {words[0]}: {error.stderr[-1000:]}") from error
 
     def build_index(self, stream: str) -> bool:
         """Build the match index of a stream by the hub's command; return whether it did."""
@@ -185,9 +194,8 @@ class Hub:
         return settled(self.url, stream_id)
 
     def _process(self, name: str, argv: tuple[str, ...], folder: Path) -> LiveProcess:
-        return LiveProcess(
-            f"{self.name}-{name}", argv, self.env, folder / f"{name}.log", forked=False
-        )
+        log, forked = folder / f"{name}.log", self._forks is not None
+        return LiveProcess(f"{self.name}-{name}", argv, self.env, log, forked=forked)
 
     def _until(self, word: str, process: LiveProcess) -> None:
         until = time.monotonic() + START_S
@@ -221,29 +229,41 @@ def _pieces(lines: Iterable[bytes]) -> Iterable[bytes]:
         yield b"\n".join(waiting) + b"\n"
 
 
-def migrated(env: Mapping[str, str]) -> str:
-    """Return the name of the migrated database from which those of hubs are copied."""
-    with psycopg.connect(env["DATABASE_URL"], autocommit=True) as admin:
-        admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(TEMPLATE)))
-    _boot(env, make_conninfo(env["DATABASE_URL"], dbname=TEMPLATE), "--migrate")
+def output_of(words: Sequence[str], env: Mapping[str, str], forks: ForkServer | None) -> str:
+    """Return the output of `python WORDS`. Raise CalledProcessError, with what it reported."""
+    argv = [sys.executable, *words]
+    if forks is not None:
+        done = forked.run(argv, env)
+    else:
+        done = subprocess.run(argv, cwd=HOME, env=env, capture_output=True, text=True)
+    print(done.stderr, end="", file=sys.stderr, flush=True)
+    done.check_returncode()
+    return done.stdout
+
+
+def migrated(env: Mapping[str, str], forks: ForkServer | None) -> str:
+    """Migrate the world's database, which nobody uses yet; return the name of a copy, from which
+    those of hubs are copied.
+    """
+    output_of((MANAGE, "migrate", "-v", "0"), env, forks)
+    _copy(env, conninfo_to_dict(env["DATABASE_URL"])["dbname"], TEMPLATE)
     return TEMPLATE
 
 
-def copied(env: Mapping[str, str], template: str, name: str) -> str:
+def copied(env: Mapping[str, str], template: str, name: str, forks: ForkServer | None) -> str:
     """Return the URL of a new database, whose log is checked."""
-    server = env["DATABASE_URL"]
-    words = map(sql.Identifier, (f"hub_{name}", template))
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*words))
-    url = make_conninfo(server, dbname=f"hub_{name}")
-    _boot(env, url)
+    _copy(env, template, f"hub_{name}")
+    url = make_conninfo(env["DATABASE_URL"], dbname=f"hub_{name}")
+    own = {**env, "DATABASE_URL": url, "DATABASE_DIRECT_URL": url}
+    output_of((MANAGE, "boot", "-v", "0"), own, forks)
     return url
 
 
-def _boot(env: Mapping[str, str], url: str, *options: str) -> None:
-    own = {**env, "DATABASE_URL": url, "DATABASE_DIRECT_URL": url}
-    words = [sys.executable, MANAGE, "boot", *options, "-v", "0"]
-    subprocess.run(words, env=own, stdout=subprocess.DEVNULL, check=True)
+def _copy(env: Mapping[str, str], of: str, name: str) -> None:
+    server = make_conninfo(env["DATABASE_URL"], dbname="postgres")
+    words = map(sql.Identifier, (name, of))
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*words))
 
 
 def _free_port() -> int:

@@ -1,5 +1,5 @@
-"""The command `python -m tests.benchmarks.people STREAM...`: migrates, then creates a zone, a
-client, its key and streams, printed as JSON. It runs once, in a process of its own.
+"""The command `python -m tests.benchmarks.people STREAM...`: creates a zone, a client, its key and
+streams, printed as JSON. It runs once, in a process of its own.
 """
 
 import json
@@ -7,7 +7,6 @@ import os
 import sys
 
 import django
-from django.core.management import call_command
 
 
 def main(names: list[str]) -> None:
@@ -23,7 +22,6 @@ def make(names: list[str]) -> dict[str, object]:
     from eventhub.streams.services import put_stream
     from tests.benchmarks.events import CLIENT
 
-    call_command("migrate", interactive=False, verbosity=0)
     zone = services.create_zone(name="bench")
     client = services.create_client(zone_id=zone.pk, name=CLIENT)
     grants = (Grant("emit", "*"), Grant("listen", "*"))

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from eventhub.base.forking import ForkServer
 from eventhub.base.guarded_process import Command, GuardedProcess, Identity
 from eventhub.supervisor.hub import HOME
 
@@ -66,7 +67,12 @@ def sink() -> Iterator[Sink]:
 
 @contextmanager
 def workers(
-    argvs: Sequence[Sequence[str]], env: Mapping[str, str], log: Path, *, wait: bool = True
+    argvs: Sequence[Sequence[str]],
+    env: Mapping[str, str],
+    log: Path,
+    *,
+    wait: bool = True,
+    forks: ForkServer | None = None,
 ) -> Iterator[None]:
     """Run Celery workers with those arguments for Python; all are ready when the block starts."""
     log.unlink(missing_ok=True)
@@ -75,7 +81,7 @@ def workers(
     with log.open("ab") as output:
         for at, argv in enumerate(argvs, 1):
             command = Command(f"worker-{at}", (sys.executable, *argv), dict(env), signal.SIGTERM)
-            running.append(GuardedProcess(command, own, output=output))
+            running.append(GuardedProcess(command, own, output=output, server=forks))
     try:
         if wait:
             _await_ready(running, log)

@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,15 +21,16 @@ from typing import Any
 
 import psutil
 
+from eventhub.base.forking import ForkServer
 from eventhub.base.guarded_process import Command, GuardedProcess, Identity
 from eventhub.supervisor.embedded import embedded
-from eventhub.supervisor.hub import HOME
 from tests import prepared
 from tests.benchmarks import sampler
-from tests.benchmarks.hub import Hub, copied, migrated
+from tests.benchmarks.hub import Hub, copied, migrated, output_of
 from tests.benchmarks.load.jobs import Job, Target
 from tests.benchmarks.load.start import run_load
 from tests.benchmarks.shape import Pace
+from tests.forked import end_server, fork_server
 
 EMBEDDED_VARIABLES = ("DATABASE_URL", "DATABASE_DIRECT_URL", "REDIS_URL", "EVENTHUB_SECRET_KEY")
 STREAMS = (
@@ -52,7 +52,14 @@ class ServerFailed(Exception):
 class Server:
     """One server process on a port of loopback."""
 
-    def __init__(self, name: str, argv: list[str], env: dict[str, str], data: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        argv: list[str],
+        env: dict[str, str],
+        data: Path,
+        server: ForkServer | None = None,
+    ) -> None:
         self.name = name
         self.port = int(argv[-1])
         self.profile = data / f"{name}.profile"
@@ -60,7 +67,7 @@ class Server:
         command = Command(name, (sys.executable, *argv), env, signal.SIGTERM)
         with self._output.open("ab") as output:
             own = Identity("self", os.getuid(), os.getgid(), (), (os.getuid(), os.getgid()), "")
-            self._process = GuardedProcess(command, own, output=output)
+            self._process = GuardedProcess(command, own, output=output, server=server)
 
     def wait_ready(self, path: str) -> "Server":
         """Wait until a request is answered with less than 500. Raise ServerFailed."""
@@ -112,17 +119,22 @@ class Server:
 
 
 class World:
-    """Servers, each started on first use."""
+    """Servers, each started on first use. `forks`: processes of the hub are forked from it; their
+    memory and their start then say nothing.
+    """
 
-    def __init__(self, data: Path, env: dict[str, str], *, profile: bool) -> None:
+    def __init__(
+        self, data: Path, env: dict[str, str], *, profile: bool, forks: ForkServer | None
+    ) -> None:
         self.data = data
+        self.forks = forks
         self.url = env["DATABASE_URL"]
         self.profile = profile
         self._env = {**os.environ, **env, "PROMETHEUS_MULTIPROC_DIR": str(data / "bench-metrics")}
         self._servers: dict[str, Server] = {}
         self._hubs: dict[str, Hub] = {}
-        self._template = ""  # the database that those of hubs are copies of
         (data / "bench-metrics").mkdir()
+        self._template = migrated(self._env, forks)  # those of hubs are copies of it
         made = json.loads(self._run("-m", "tests.benchmarks.people", *STREAMS))
         self.key: str = made["key"]
         self.streams: dict[str, int] = made["streams"]
@@ -155,9 +167,9 @@ class World:
         """Return a hub with a forwarder and a worker, one per benchmark if the pace says so."""
         name = name if pace.own_hubs else "all"
         if name not in self._hubs:
-            self._template = self._template or migrated(self._env)
-            url = copied(self._env, self._template, name)
-            self._hubs[name] = made = Hub(name, self._env, url, self.data / f"hub-{name}")
+            url = copied(self._env, self._template, name, self.forks)
+            folder = self.data / f"hub-{name}"
+            self._hubs[name] = made = Hub(name, self._env, url, folder, self.forks)
             made.start()
         return self._hubs[name]
 
@@ -243,26 +255,21 @@ class World:
 
     def _server(self, name: str, argv: list[str], path: str) -> Server:
         if name not in self._servers:
-            server = Server(name, [*argv, str(_free_port())], self._env, self.data)
+            forks = self.forks if "manage.py" in argv else None  # baselines have other settings
+            server = Server(name, [*argv, str(_free_port())], self._env, self.data, forks)
             self._servers[name] = server
             server.wait_ready(path)
         return self._servers[name]
 
     def _run(self, *words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *words],
-            cwd=HOME,
-            env=self._env,
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        return done.stdout
+        return output_of(words, self._env, self.forks)
 
 
 @contextmanager
-def world(*, profile: bool = False) -> Iterator[World]:
-    """Open a world with empty data, removed afterwards; servers of the environment are not used."""
+def world(*, profile: bool = False, forked: bool = False) -> Iterator[World]:
+    """Open a world with empty data, removed afterwards; servers of the environment are not used.
+    Processes of the hub that are `forked` start in a tenth of the processor time.
+    """
     for name in EMBEDDED_VARIABLES:
         os.environ.pop(name, None)
     os.environ.pop("DJANGO_SETTINGS_MODULE", None)
@@ -271,7 +278,8 @@ def world(*, profile: bool = False) -> Iterator[World]:
         stack.callback(shutil.rmtree, data, ignore_errors=True)
         prepared.fill(data)
         env = stack.enter_context(embedded(data))
-        made = World(data, env, profile=profile)
+        stack.callback(end_server)
+        made = World(data, env, profile=profile, forks=fork_server() if forked else None)
         stack.callback(made.close)
         yield made
 

@@ -230,8 +230,8 @@ def test_the_api_shows_the_result_of_a_run_by_the_command(hub: LiveHub, zone: Li
     for name in ("result.json", "../spec.json", "%2e%2e/spec.json", "table"):
         hub.operate("GET", f"{path}/files/{name}").refused(404, "not_found")
     assert b"SparkContext" in hub.operate("GET", f"{path}/log").body
-    status, said = command(hub, "history", "backtest")
-    assert (status, said.splitlines()[0].endswith("by command  Looked.")) == (0, True)
+    said = hub.manage("sparkjob", "history", "backtest")
+    assert said.splitlines()[0].endswith("by command  Looked.")
 
 
 def test_invalid_commands_report_their_error_and_one_lists_the_jobs(
