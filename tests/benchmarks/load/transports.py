@@ -128,16 +128,25 @@ async def _open_events(job: TransportJob, receipt: Receipt) -> Callable[[], None
 
 
 async def _open_poll(job: TransportJob, receipt: Receipt) -> Callable[[], None]:
-    """Open the next poll from the cursor of the last answer."""
-    _, poll = await asyncio.get_running_loop().create_connection(
-        lambda: Connection(lambda _: receipt.received(), receipt.fail), HOST, job.target.port
+    """Open the next poll from the cursor of the last answer; a first one, which waits for nothing,
+    asks for the cursor: a busy hub may take a poll from now after the event.
+    """
+    loop = asyncio.get_running_loop()
+    placed: asyncio.Future[None] = loop.create_future()
+
+    def answered(_: Connection) -> None:
+        receipt.received() if placed.done() else placed.set_result(None)
+
+    _, poll = await loop.create_connection(
+        lambda: Connection(answered, receipt.fail), HOST, job.target.port
     )
 
-    def again() -> None:
-        found = _CURSOR.search(poll.answer)
-        start = found[1].decode() if found else "now"
-        poll.send(get_head(job.target, f"?from={start}&timeout={POLL_S}", "application/json"))
+    def again(start: str = "", timeout_s: float = POLL_S) -> None:
+        start = start or _CURSOR.search(poll.answer)[1].decode()  # type: ignore[index]
+        poll.send(get_head(job.target, f"?from={start}&timeout={timeout_s}", "application/json"))
 
+    again("now", 0)
+    await first_of(placed, receipt.failed)
     return again
 
 
