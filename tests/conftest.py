@@ -1,8 +1,7 @@
 """Fixtures for all tests. PostgreSQL and Redis come from tests/embedded.py."""
 
 import gc
-import re
-from pathlib import Path
+from collections.abc import Iterator
 from zlib import crc32
 
 import hypothesis
@@ -11,9 +10,9 @@ from django.db import connections
 
 from tests.databases import migrated_template
 from tests.embedded import TOGETHER, group_of
+from tests.live import LiveHub, LiveZone, live_hub
+from tests.sink import Sink, thanks
 
-# what files have whose tests need forwarders or workers
-CALLBACKS = re.compile(r"\bsink: Sink\b|\bwithout_workers\b|\.start_callbacks\(")
 # how fast inputs are drawn depends on what else the machine does
 hypothesis.settings.register_profile(
     "eventhub", suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -23,31 +22,22 @@ hypothesis.settings.load_profile("eventhub")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mix the files: those of one folder burden the machine in the same way, and several processes
-    would run them at once. Only those of the running hub come first and together, because it takes
-    processor time as long as it runs: first those that need only its web processes. Of the others,
-    those with slow tests come in the first half, and short ones last, so that all processes end
-    together.
+    would run them at once. Those with slow tests come in the first half and short ones last, so
+    that all processes end together.
     """
-    slow = {_group(item) for item in items if item.get_closest_marker("slow")}.union(TOGETHER)
-    calling = {group_of(file) for file in {_file(item) for item in items} if _calls_back(file)}
+    marked = {_group(item) for item in items if item.get_closest_marker("slow")}
+    slow = marked.union(TOGETHER)
 
-    def place(item: pytest.Item) -> tuple[int, int, str]:
+    def place(item: pytest.Item) -> tuple[bool, int, str]:
         file, group = _file(item), _group(item)
-        number = crc32(group.encode()) >> (group in slow)
-        if file.startswith("tests/acceptance/"):
-            return (group in calling) + 2 * (group in TOGETHER), number, file
         short = file.startswith(("tests/unit/", "tests/tidy/")) and group not in slow
-        return 5 if short else 4, number, file
+        return short, crc32(group.encode()) >> (group in slow), file
 
     items.sort(key=place)
     for item in items:
         for kind in ("spark", "browser"):
             if item.nodeid.startswith(f"tests/{kind}/"):
                 item.add_marker(kind)
-
-
-def _calls_back(file: str) -> bool:
-    return CALLBACKS.search(Path(file).read_text()) is not None
 
 
 def _file(item: pytest.Item) -> str:
@@ -71,3 +61,40 @@ def django_db_modify_db_settings() -> None:
     settings = connections["default"].settings_dict
     settings["TEST"]["TEMPLATE"] = migrated_template()
     settings["OPTIONS"]["options"] += " -c idle_in_transaction_session_timeout=0"
+
+
+@pytest.fixture(scope="session")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
+    """Yield a running hub for the whole run, started on first use."""
+    with live_hub(tmp_path_factory.mktemp("hub")) as running:
+        yield running
+        for process in running.web:  # a test that stops one starts it again
+            assert process.is_ready(), f"{process.name} was left stopped"
+
+
+@pytest.fixture(scope="session")
+def _receiver() -> Iterator[Sink]:
+    with Sink().serving() as sink:
+        yield sink
+
+
+@pytest.fixture
+def sink(hub: LiveHub, _receiver: Sink) -> Sink:
+    """Return a receiver of callbacks, empty, with all the hub's forwarders and workers running."""
+    hub.start_callbacks()
+    _receiver.called.clear()
+    _receiver.answer = thanks
+    return _receiver
+
+
+@pytest.fixture
+def without_workers(hub: LiveHub) -> None:
+    """Stop the workers: jobs stay queued until `hub.start_callbacks()`, or the test runs them."""
+    for process in hub.workers:
+        process.stop()
+
+
+@pytest.fixture
+def zone(hub: LiveHub) -> LiveZone:
+    """Return a zone of the test's own, so that tests do not meet."""
+    return hub.new_zone()

@@ -55,7 +55,7 @@ class Answer(NamedTuple):
 class LiveHub:
     """A running hub. `url` and `ws_url` are those of the first web process; `web` has all of them.
 
-    Forwarders and workers start when the fixture `sink` is first used.
+    Forwarders and workers start when the fixture `sink` (or `callback_hub`) is first used.
     """
 
     def __init__(self, env: dict[str, str], processes: Processes) -> None:

@@ -14,10 +14,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from eventhub.web import console
 from tests.browser.desk import Desk, window
-from tests.hub_fixtures import hub, receiver, sink, without_workers, zone
 from tests.live import LiveHub, LiveZone
-
-__all__ = ["hub", "receiver", "sink", "without_workers", "zone"]
 
 
 @pytest.fixture(scope="package")
