@@ -124,7 +124,7 @@ async def test_slow_filters_delay_no_other_stream(
     loader, feed = VersionLoader(interests._log), interests._feed
     named = RegistrationSet(tuple(registrations))
     async with RegistrationMatcher.open(loader, feed, named, slow.stream_id) as listened:
-        await listened.catch_up(0)
+        await listened.catch_up(0, 1)
         event = StoredEvent("", 1, DEFAULT_MASK, 0, encode(EVENT))
         assert listened.matching(event).ids == registrations
 

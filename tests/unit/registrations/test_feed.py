@@ -111,11 +111,11 @@ async def test_stored_events_are_confirmed_together_and_later_ones_again() -> No
     changes._waiting[-1].set_result(None)
     await later
     confirmation.begin(through=2)  # of another history
-    anew = asyncio.create_task(confirmation.wait(2))
+    once_more = asyncio.create_task(confirmation.wait(2))
     await asyncio.sleep(0)
-    assert not anew.done()
-    anew.cancel()
-    await asyncio.gather(anew, return_exceptions=True)
+    assert not once_more.done()
+    once_more.cancel()
+    await asyncio.gather(once_more, return_exceptions=True)
     again = asyncio.create_task(confirmation.wait(2))  # the call that was cancelled is none
     await asyncio.sleep(0)
     assert len(changes._waiting) == 4
