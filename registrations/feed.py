@@ -4,6 +4,8 @@ listeners of changed registrations.
 Exactness: a reader awaits `confirm()` after reading a batch of events and before matching it, or
 `confirm(head)` with a head of `system` from the snapshot in which the batch was read. Listeners
 have then been notified of every change that was visible before the batch's last event was appended.
+A call that begins when the stream already has some events serves all batches of these events:
+`Confirmation`.
 
 Concurrency: one event loop. `run` is one task. Listeners are called in the order of the changes and
 must not block. SQL module.

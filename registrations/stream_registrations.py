@@ -21,7 +21,8 @@ from registrations.matching.strategies import AUTO
 from registrations.matching.versions import SuspensionSpan
 
 _FILE = "registrations/sql/stream_registrations.sql"
-_IDS = "ARRAY(" + queries.load(_FILE)["ids"] + ")"
+_OWNED = {"owned": queries.load(_FILE)["owned"]}
+_IDS = "ARRAY(" + queries.load(_FILE, _OWNED)["ids"] + ")"
 _GROUPS = "ARRAY(" + queries.load(_FILE, {"ids": _IDS})["groups"] + ")"
 _PARTS = {"ids": _IDS, "groups": _GROUPS}
 SQL = queries.load(_FILE, _PARTS)

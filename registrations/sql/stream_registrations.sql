@@ -1,5 +1,5 @@
--- Some registrations in one stream: those that are named, and those of sessions and session groups. `{ids}`: their ids, `{groups}`:
--- those of their groups, both arrays.
+-- Some registrations in one stream: those that are named, and those of sessions and session groups. `{owned}`: the statement of that
+-- name. `{ids}`: their ids, `{groups}`: those of their groups, both arrays.
 
 -- name: owned
 -- The registrations of sessions and session groups, live or ended: each of their versions is in one of the owner's groups.
@@ -10,10 +10,7 @@ SELECT DISTINCT g.session_id, g.session_group_id, v.registration_id
 
 -- name: ids
 -- The ids of these registrations, and of those that are named.
-SELECT v.registration_id
-  FROM registration_groups g
-  JOIN registration_versions v ON v.group_id = g.id
- WHERE g.session_id = ANY (%(sessions)s::bigint[]) OR g.session_group_id = ANY (%(session_groups)s::bigint[])
+SELECT o.registration_id FROM ({owned}) AS o
  UNION
 SELECT unnest(%(registrations)s::bigint[])
 

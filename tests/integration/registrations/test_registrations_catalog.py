@@ -6,11 +6,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from eventhub.base import limits
 from eventhub.event.envelope import Event
 from registrations import catalog
 from registrations.endpoints import statements
 from registrations.matching.spec import Spec
-from registrations.stream_registrations import registrations_in_stream
+from registrations.stream_registrations import StreamRegistrations, registrations_in_stream
 from tests.live import LiveHub, LiveZone
 
 EVENT = {"domain": "shop", "type": "order.placed"}
@@ -120,6 +121,37 @@ async def test_versions_of_registrations_need_no_callback(
     assert await catalog.live_registrations(connection, client_id + 1, ids) == []
     call(zone, "DELETE", f"/v1/registrations/{one['id']}")
     assert len(await catalog.live_registrations(connection, client_id, ids)) == 1
+
+
+async def test_many_versions_are_read_like_few_and_each_statement_is_planned_once(
+    zone: LiveZone, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zone.create_stream("orders")
+    call(zone, "POST", "/v1/sessions", {"name": "s", "kind": "consumer"})
+    named = register(zone, NEW)["id"]
+    owned = [register(zone, {"streams": ["orders"], "session": "s"})["id"] for _ in range(2)]
+    [(session,)] = zone.hub.sql(
+        "SELECT s.id FROM sessions s JOIN registration_groups g ON g.session_id = s.id"
+        " JOIN registration_versions v ON v.group_id = g.id WHERE v.registration_id = %s",
+        owned[0],
+    )
+    owner = catalog.SessionOwner(session)
+
+    async def read() -> StreamRegistrations:
+        orders = stream_id(zone, "orders")
+        found = await registrations_in_stream(connection, [named], [owner], orders, 0)
+        return found._replace(written=sorted(found.written))
+
+    few = await read()
+    assert [one.registration for one in few.written] == [named, *owned]
+    assert {id: sorted(ids) for id, ids in few.owned.items()} == {owner: owned}
+    plans = await connection.execute(
+        "SELECT DISTINCT generic_plans, custom_plans, current_setting('plan_cache_mode')"
+        " FROM pg_prepared_statements WHERE statement LIKE '%registration_versions%'"
+    )
+    assert await plans.fetchall() == [(1, 0, "auto")]
+    monkeypatch.setattr(limits, "VERSIONS_READ_AT_ONCE_MAX", 2)
+    assert await read() == few
 
 
 async def test_versions_of_system_match_events_of_their_zone_and_of_the_hub(

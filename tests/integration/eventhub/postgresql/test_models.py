@@ -187,6 +187,7 @@ LOADED = {
     "delivery/sql/sessions.sql": {"sessions": "SELECT 1::bigint AS id"},
     "registrations/sql/catalog.sql": {"groups": "ARRAY[1::bigint]"},
     "registrations/sql/stream_registrations.sql": {
+        "owned": "SELECT 1::bigint AS registration_id",
         "ids": "ARRAY[1::bigint]",
         "groups": "ARRAY[1::bigint]",
     },
