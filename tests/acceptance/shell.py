@@ -50,7 +50,7 @@ class Shell:
             **env,
         }
 
-    def run(self, *words: str, stdin: str = "", timeout_s: float = WAIT_S) -> Done:
+    def run(self, *words: str, stdin: str = "") -> Done:
         """Run a command to its end, forked from a process that has imported it if it reads
         nothing.
         """
@@ -62,7 +62,7 @@ class Shell:
                 env=self.env,
                 capture_output=True,
                 text=True,
-                timeout=timeout_s,
+                timeout=WAIT_S,
                 check=False,
             )
         else:
