@@ -10,7 +10,7 @@ from django.db import connections
 
 from tests.databases import migrated_template
 from tests.embedded import TOGETHER, group_of
-from tests.live import LiveHub, LiveZone, live_hub
+from tests.live import LIVE_HUBS, LiveHub, LiveZone, live_hub
 from tests.sink import Sink, thanks
 
 # how fast inputs are drawn depends on what else the machine does
@@ -20,24 +20,52 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("eventhub")
 
 
+# fixtures of the whole run whose hubs rest after the last test that uses them: an idle hub takes a
+# twentieth of a core
+HUBS = ("hub", "world")
+_done_with: pytest.StashKey[list[str]] = pytest.StashKey()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mix the files: those of one folder burden the machine in the same way, and several processes
-    would run them at once. Those with slow tests come in the first half and short ones last, so
-    that all processes end together.
+    would run them at once. Those that share a running hub come first. Of these and of the others,
+    those with slow tests come in the first half; short ones come last, so that all processes end
+    together.
     """
     marked = {_group(item) for item in items if item.get_closest_marker("slow")}
     slow = marked.union(TOGETHER)
+    sharing = {_group(item) for item in items if _uses(item)}
 
-    def place(item: pytest.Item) -> tuple[bool, int, str]:
+    def place(item: pytest.Item) -> tuple[bool, bool, int, str]:
         file, group = _file(item), _group(item)
         short = file.startswith(("tests/unit/", "tests/tidy/")) and group not in slow
-        return short, crc32(group.encode()) >> (group in slow), file
+        return short, group not in sharing, crc32(group.encode()) >> (group in slow), file
 
     items.sort(key=place)
+    last = {name: place for place, item in enumerate(items) for name in _uses(item)}
+    for place, item in enumerate(items):
+        item.stash[_done_with] = [name for name in HUBS if place > last.get(name, place)]
     for item in items:
         for kind in ("spark", "browser"):
             if item.nodeid.startswith(f"tests/{kind}/"):
                 item.add_marker(kind)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Start or stop the hubs of the whole run, before fixtures that use them are set up."""
+    running = item.config.stash.get(LIVE_HUBS, {})
+    for name, hub in running.items():
+        if name in _uses(item):
+            hub.wake()
+        elif name in item.stash[_done_with]:
+            hub.rest()
+
+
+def _uses(item: pytest.Item) -> list[str]:
+    """Return the hubs of the whole run that a test uses."""
+    used: list[str] = getattr(item, "fixturenames", [])
+    return [name for name in HUBS if name in used]
 
 
 def _file(item: pytest.Item) -> str:
@@ -64,12 +92,12 @@ def django_db_modify_db_settings() -> None:
 
 
 @pytest.fixture(scope="session")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHub]:
+def hub(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Iterator[LiveHub]:
     """Yield a running hub for the whole run, started on first use."""
     with live_hub(tmp_path_factory.mktemp("hub")) as running:
+        pytestconfig.stash.setdefault(LIVE_HUBS, {})["hub"] = running
         yield running
-        for process in running.web:  # a test that stops one starts it again
-            assert process.is_ready(), f"{process.name} was left stopped"
+        running.rest()
 
 
 @pytest.fixture(scope="session")

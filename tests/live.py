@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import psycopg
+import pytest
 from eventhub_client.remote import HubClient
 
 from tests.databases import copied_once, migrated_template, new_database
@@ -61,6 +62,7 @@ class LiveHub:
     def __init__(self, env: dict[str, str], processes: Processes) -> None:
         self.env = env  # of all its processes
         self.database_url = env["DATABASE_URL"]
+        self._processes = processes
         self.web = processes.web
         self.forwarders = processes.forwarders
         self.workers = processes.workers
@@ -68,6 +70,24 @@ class LiveHub:
         self._operator: dict[str, str] = {}
         self._numbers = itertools.count(1)
         self._database: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._rests = False
+
+    def rest(self) -> None:
+        """Stop all processes until `wake`, while no test needs them."""
+        if self._rests:
+            return
+        for process in self.web:  # a test that stops one starts it again
+            assert process.is_ready(), f"{process.name} was left stopped"
+        self._processes.stop()
+        self._rests = True
+
+    def wake(self) -> None:
+        """Start the web processes of a hub that rests."""
+        if not self._rests:
+            return
+        self._rests = False
+        self._processes.start_web()
+        self.until_announced(*self.web)
 
     @property
     def url(self) -> str:
@@ -161,6 +181,10 @@ class LiveHub:
         token = answer.json["csrf_token"]
         cookies = [part.split(";", 1)[0] for part in answer.headers["set-cookie"].split("\n")]
         return {"Cookie": "; ".join(cookies), "X-CSRFToken": token, "Referer": self.url}
+
+
+# those that serve the whole run, by the name of their fixture
+LIVE_HUBS: pytest.StashKey[dict[str, LiveHub]] = pytest.StashKey()
 
 
 class LiveZone:
@@ -283,10 +307,7 @@ def live_hub(folder: Path, count: int = 2) -> Iterator[LiveHub]:
         processes = Processes.of(env, folder, count)
         try:
             _manage(env, "boot", "-v", "0")
-            for process in processes.web:
-                process.start(wait=False)
-            for process in processes.web:
-                process.wait_ready()
+            processes.start_web()
             hub = LiveHub(env, processes)
             with closing(hub):
                 hub.until_announced(*processes.web)

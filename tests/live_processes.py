@@ -144,6 +144,13 @@ class Processes(NamedTuple):
             workers.append(LiveProcess(name, argv, env, folder / f"{name}.log"))
         return cls(web, forwarders, workers)
 
+    def start_web(self) -> None:
+        """Start the web processes; return when all are ready."""
+        for process in self.web:
+            process.start(wait=False)
+        for process in self.web:
+            process.wait_ready()
+
     def stop(self) -> None:
         for process in (*self.workers, *self.forwarders, *self.web):
             process.stop()
