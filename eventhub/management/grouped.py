@@ -24,6 +24,7 @@ _GROUPED = {
     migrations.RemoveConstraint,
     CreateTable,
 }
+_CONSTRAINTS = (migrations.AddConstraint, migrations.RemoveConstraint)
 
 
 class OperationGroup(Operation):
@@ -33,6 +34,7 @@ class OperationGroup(Operation):
 
     def __init__(self, operations: list[Operation]) -> None:
         self.operations = operations
+        self.reversible = all(each.reversible for each in operations)
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
         with _rendered_once(state):
@@ -43,14 +45,19 @@ class OperationGroup(Operation):
         for each in self.operations:
             each.database_forwards(app_label, *states)
 
+    def database_backwards(self, app_label: str, *states: Any) -> None:
+        for each in reversed(self.operations):
+            each.database_backwards(app_label, *states)
 
-def grouped(operations: Iterable[Operation]) -> Iterator[Operation]:
+
+def grouped(operations: Iterable[Operation], *, back: bool = False) -> Iterator[Operation]:
     """Yield the operations in their order, with consecutive ones in groups: new models, and changes
-    of different fields, indexes and constraints. Others stay single.
+    of different fields, indexes and constraints. Others stay single. To revert them (`back`),
+    constraints stay single, too: one is dropped by the model with the fields that it names.
     """
     group: dict[tuple[str, str], Operation] = {}  # by model and name in it
     for each in operations:
-        target = _target(each)
+        target = None if back and isinstance(each, _CONSTRAINTS) else _target(each)
         if target is None or target in group or (target[0], "") in group:
             yield from _as_one(group)
             group = {}

@@ -45,9 +45,8 @@ class AtomicExecutor(MigrationExecutor):
     """
 
     def apply_migration(self, state: Any, migration: Any, *args: Any, **options: Any) -> Any:
-        if migration.atomic and not options.get("fake_initial"):  # which looks at each operation
-            migration = copy(migration)
-            migration.operations = list(grouped(migration.operations))
+        if not options.get("fake_initial"):  # which looks at each operation
+            migration = _with_groups(migration)
         with self._atomic(migration):
             return super().apply_migration(state, migration, *args, **options)
 
@@ -55,8 +54,24 @@ class AtomicExecutor(MigrationExecutor):
         with self._atomic(migration):
             return super().unapply_migration(state, migration, *args, **options)
 
+    def _migrate_all_backwards(self, plan: Any, full_plan: Any, fake: Any) -> Any:
+        """Revert in groups; also the states before each migration are computed by them."""
+        in_groups = (
+            [(_with_groups(m, back=True), b) for m, b in each] for each in (plan, full_plan)
+        )
+        return super()._migrate_all_backwards(*in_groups, fake)
+
     def _atomic(self, migration: Any) -> Any:
         return transaction.atomic(self.connection.alias) if migration.atomic else nullcontext()
+
+
+def _with_groups(migration: Any, *, back: bool = False) -> Any:
+    """Return a copy of a migration with groups of its operations, if it is one transaction."""
+    if not migration.atomic:
+        return migration
+    copied = copy(migration)
+    copied.operations = list(grouped(migration.operations, back=back))
+    return copied
 
 
 migrate.MigrationExecutor = AtomicExecutor  # which Django's command creates
@@ -139,7 +154,7 @@ class Command(migrate.Command):
     def _targets(
         self, connection: BaseDatabaseWrapper, ours: dict[MigrationName, MigrationForm], back: str
     ) -> Iterator[tuple[str, str]]:
-        """Yield each app with its target migration."""
+        """Yield each app that is not at its target migration, with it."""
         loader = MigrationExecutor(connection).loader
         graph, applied = loader.graph, loader.applied_migrations
         leaves = graph.leaf_nodes()
@@ -153,13 +168,16 @@ class Command(migrate.Command):
             form = ours.get(MigrationName(*node))
             if needs_held or (form and _is_held(form, back, is_applied=node in applied)):
                 held.add(node)
+        if not back and applied.keys() >= plan.keys() - held:
+            self.stdout.write("The first half of this release is applied already.")
         for app, leaf in leaves:
             if back and (app, leaf) not in held:
                 continue
             names = [name for label, name in plan if label == app and (label, name) not in held]
             if not names:
                 raise CommandError(f"{VERSION} is the first release; none precedes it.")
-            yield app, names[-1]
+            if back or any((app, name) not in applied for name in names):
+                yield app, names[-1]
 
     def _retry(self, *args: Any, **options: Any) -> None:
         """Migrate, with short waits for locks that are repeated: a session that waits for a table

@@ -62,6 +62,20 @@ def test_only_operations_that_do_not_concern_each_other_are_grouped(
     assert [operation for each in flat for operation in each] == operations
 
 
+def test_constraints_are_reverted_one_by_one() -> None:
+    """Without the fields that a constraint names it could not be dropped."""
+    assert [type(each) for each in grouped([NOTE, OWNER, CHECK, INDEX], back=True)] == [
+        OperationGroup,
+        AddConstraint,
+        AddIndex,
+    ]
+
+
+def test_a_group_is_reversible_if_all_its_operations_are() -> None:
+    assert OperationGroup([NOTE, OWNER]).reversible
+    assert not OperationGroup([NOTE, RunPython(RunPython.noop)]).reversible
+
+
 def test_a_group_leaves_the_models_that_its_operations_leave() -> None:
     state = ProjectState()
     state.add_model(ModelState("shop", "Order", [KEY]))

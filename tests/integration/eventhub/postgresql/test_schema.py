@@ -151,6 +151,17 @@ def test_a_half_migrated_database_is_refused_until_it_is_migrated() -> None:
             schema.require_complete(schema.read(connection.cursor(), ours), ours)
 
 
+def test_the_first_half_is_applied_once() -> None:
+    """Each app was migrated again, which took seconds."""
+    with migrated_database("first_half") as url:
+        migrate(url, "jobs", "zero")
+        for says in ("Applying jobs.0001_initial", "The first half of this release is applied"):
+            done = manage("migrate", "--pre", **environment(url))
+            assert done.returncode == 0, done.stderr
+            assert says in done.stdout
+            assert done.stdout.count("Target specific migration") == says.count("jobs")
+
+
 def test_there_is_nothing_before_the_first_release() -> None:
     with migrated_database("first") as url:
         done = manage("migrate", "--back", "all", **environment(url))
