@@ -49,7 +49,6 @@ class HubUnderTest:
         self, data: Path, crew: Crew = LOG_CREW, port: int = 0, home: Path = HOME, **given: str
     ) -> None:
         self.data = data
-        self._home = home
         if home == HOME and not (data / "postgres").exists():
             prepared.fill(data)
         counts = crew._asdict()
@@ -122,18 +121,12 @@ class HubUnderTest:
         return done.stdout.split()[-1]
 
     def manage(self, *words: str, **given: str) -> subprocess.CompletedProcess[str]:
-        """Run `manage.py WORDS` on this hub to its end. `given`: environment variables."""
-        if self._home == HOME:
-            return forked.manage({**self.env, **given}, *words)
-        command = [sys.executable, str(self._home / "manage.py"), *words]
-        env = {**self.env, "PYTHONPATH": str(self._home), **given}
-        return subprocess.run(command, env=env, capture_output=True, text=True)
+        """Run `manage.py WORDS` of this release to its end. `given`: environment variables."""
+        return forked.manage({**self.env, **given}, *words)
 
     def celery(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run `celery -A eventhub WORDS` on this hub to its end."""
-        command = [sys.executable, "-m", "celery", "-A", "eventhub", *words]
-        env = {**self.env, "PYTHONPATH": str(self._home)}
-        return subprocess.run(command, env=env, cwd=self._home, capture_output=True, text=True)
+        """Run `celery -A eventhub WORDS` of this release to its end."""
+        return forked.run([sys.executable, "-m", "celery", "-A", "eventhub", *words], self.env)
 
     @property
     def env(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ from typing import Any, LiteralString
 import aiohttp
 from eventhub_client.remote import HubClient
 
+from tests import prepared
 from tests.chaos import report
 from tests.chaos.callbacks.rounds import rest
 from tests.chaos.callbacks.world import CallbackWorld
@@ -23,6 +24,7 @@ from tests.chaos.events import Interest
 from tests.chaos.readers import PROTOBUF, Manner, Seen, close_quietly, read_by_client, read_plainly
 from tests.chaos.until import until
 from tests.chaos.upgrade import release
+from tests.integration.up_process import HOME
 
 REPLACED = "all processes are replaced"
 REPLACED_S_MAX = 240.0
@@ -70,10 +72,11 @@ class Drill:
     @asynccontextmanager
     async def open(cls, data: Path, rate: float, seed: int, events: int) -> AsyncIterator["Drill"]:
         """Open a drill whose load is paused. `events`: the number stored before it starts."""
-        home, old, new = (release.install(data / name) for name in ("home", "old", "new"))
+        home, new = (release.install(data / name) for name in ("home", "new"))
         release.upgrade(new)
+        prepared.fill(data / "hub")  # by this release, of which `home` is a copy
         async with CallbackWorld.open(data, rate, seed, home=home) as world:
-            drill = cls(world, home, old, new)
+            drill = cls(world, home, HOME, new)
             await drill._fill(events)
             headers = {"Authorization": f"Bearer {world.key}"}
             async with (
