@@ -1,72 +1,35 @@
 """A hub with the real PostgreSQL and Redis and a tiny web process: it tests supervision alone.
 
-`up_stand_in.py up --data … --port …` is the supervisor; it starts this script for its processes.
+`up_stand_in.py up --data … --port …` is the supervisor; it starts `up_stand_in_web.py` for its
+processes.
 """
 
 import argparse
 import os
-import signal
-import socket
 import sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 from eventhub.supervisor.hub import UpOptions, run
 
 
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(str(os.getpid()).encode())
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-
-def web(fd: int, ready: Path) -> None:
-    """Serve, or misbehave by STAND_IN_WEB and STAND_IN_UNFIT, a file with an exit status."""
-    unfit = Path(os.environ.get("STAND_IN_UNFIT", "/nowhere"))
-    if unfit.exists():
-        sys.exit(int(unfit.read_text()))
-    behaviour = os.environ.get("STAND_IN_WEB", "")
-    if behaviour == "crash":
-        sys.exit("cannot continue")
-    if behaviour == "stubborn":
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    server = HTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=False)
-    server.socket.close()
-    server.socket = socket.socket(fileno=fd)
-    if behaviour != "stubborn":  # what it has accepted is answered
-        signal.signal(signal.SIGTERM, lambda *_: Thread(target=server.shutdown).start())
-    ready.touch()
-    server.serve_forever()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("command")
+    parser.add_argument("command", choices=["up"])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--restarts", type=int)
-    parser.add_argument("--fd", type=int)
-    parser.add_argument("--ready", type=Path)
     given, _ = parser.parse_known_args()
-    if given.command == "up":
-        options = UpOptions(
-            given.data,
-            port=given.port,
-            forwarders=0,
-            connectors=0,
-            workers=0,
-            restarts_max=given.restarts,
-            manage=Path(__file__).resolve(),
-            preload=os.environ.get("STAND_IN_PRELOAD", ""),
-        )
-        sys.exit(run(options))
-    if given.command == "web":
-        web(given.fd, given.ready)
+    options = UpOptions(
+        given.data,
+        port=given.port,
+        forwarders=0,
+        connectors=0,
+        workers=0,
+        restarts_max=given.restarts,
+        manage=Path(__file__).with_name("up_stand_in_web.py"),
+        preload=os.environ.get("STAND_IN_PRELOAD", ""),
+    )
+    sys.exit(run(options))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ tasks arrive and fail as well.
 """
 
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,7 +13,8 @@ import pytest
 
 from eventhub.base import limits
 from eventhub.base.broker import ARCHIVE, BUILD_INDEXES, RUN_JOBS, send_task
-from eventhub.supervisor.hub import CELERY, HOME, celery_worker
+from eventhub.supervisor.hub import CELERY, celery_worker
+from tests.forked import Started
 from tests.integration.delivery.test_callbacks_worker import Broker
 
 AWAY_S = 3.0
@@ -41,10 +41,7 @@ def test_an_unreachable_database_is_logged_rarely(tmp_path: Path, has_redis: boo
     try:
         for name, argv in commands.items():
             with logs[name].open("wb") as output:
-                processes.append(
-                    subprocess.Popen([sys.executable, *argv], cwd=HOME, env=env,
-                                     stdout=output, stderr=output)
-                )  # fmt: skip
+                processes.append(Started([sys.executable, *argv], env, output))
         until_s = time.monotonic() + 40
         while not all(log.read_text().strip() for log in logs.values()):
             assert time.monotonic() < until_s
