@@ -37,6 +37,7 @@ CATCH_ALL = {"utils.py", "common.py", "helpers.py", "util.py", "misc.py"}
 DECISIONS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match)
 # A task that runs for ever is `while: try: async with: async for`, and reads well: one more of all.
 BLOCKS = (*DECISIONS, ast.Try, ast.With, ast.AsyncWith)
+HOLD_BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)  # an expression holds none
 PRAGMA = re.compile(r"  # (?:noqa|type): .*$")
 
 each_module = for_each(modules())
@@ -48,7 +49,7 @@ def nesting(node: ast.AST, blocks: tuple[type[ast.AST], ...], depth: int = 0) ->
     deepest = depth
     for field, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
-            if not isinstance(child, ast.AST):
+            if not isinstance(child, HOLD_BLOCKS):
                 continue
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 continue
