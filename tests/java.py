@@ -18,7 +18,10 @@ INTERPRETED = "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryM
 # a sort of a few rows would allocate, and clear, a page of 32 MB; and the plan of each query would
 # be written out in full for a UI that is off
 SMALL = "-Dspark.buffer.pageSize=1m -Dspark.sql.ui.explainMode=simple"
-OPTIONS = f"{INTERPRETED} {SMALL} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+# with one compiler, Java would keep 48 MB of compiled code, which a few dozen jobs exceed: it would
+# then discard methods and compile them again
+QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:-UsePerfData"
+OPTIONS = f"{INTERPRETED} {SMALL} {QUICK}"
 # an archive of another Java or of other packages is ignored silently
 _MAPPED = f"-XX:SharedArchiveFile={CLASSES} -Xlog:disable -Xlog:all=error:stderr"
 _JOB = """
