@@ -15,6 +15,7 @@ from django.core.management.commands import migrate
 from django.db import DatabaseError, connection, transaction
 from psycopg import errors
 
+import eventhub.management.commands.migrate  # noqa: F401 - Django's command gets its executor
 from eventhub.base.env import move_file_into_environment, read_env
 from eventhub.management import takeover
 from eventhub.postgresql import schema
