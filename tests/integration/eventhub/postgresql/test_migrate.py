@@ -3,9 +3,11 @@ waits for.
 """
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -14,25 +16,13 @@ from psycopg.conninfo import make_conninfo
 from eventhub.base import limits
 from eventhub.postgresql import schema
 from tests.databases import migrated_database, new_database
+from tests.forked import Started, run
 from tests.forked import manage_given as manage
 from tests.integration.eventhub.postgresql.test_models import described
 from tests.integration.eventhub.postgresql.test_schema import environment
+from tests.integration.up_process import wait_until
 
-# kill -9 where a migration's statements were carried out and it is to be recorded
-KILLED = """
-import os, sys
-from django.db.migrations.recorder import MigrationRecorder
-app, name, method, *words = sys.argv[1:]
-record = getattr(MigrationRecorder, method)
-def killed(self, *which):
-    if which == (app, name):
-        os.kill(os.getpid(), 9)
-    return record(self, *which)
-setattr(MigrationRecorder, method, killed)
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
-from django.core.management import execute_from_command_line
-execute_from_command_line(["manage.py", "migrate", *words])
-"""
+KILLED = Path(__file__).with_name("killed_migrate.py")
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +32,9 @@ def whole() -> Iterator[dict[str, set[tuple[object, ...]]]]:
 
 
 def killed_at(url: str, app: str, method: str, *words: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, app, "0001_initial", method, *words],
-        env={**os.environ, **environment(url)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == -9, done.stderr
+    argv = [sys.executable, str(KILLED), app, "0001_initial", method, *words]
+    done = run(argv, {**os.environ, **environment(url)})
+    assert done.returncode == 128 + signal.SIGKILL, done.stderr
 
 
 def test_a_migration_that_is_killed_before_it_is_recorded_is_applied_again(
@@ -78,27 +63,21 @@ def test_leftovers_of_a_killed_first_migrate_do_not_count_as_foreign() -> None:
 
 def test_the_first_migrate_may_be_run_twice_at_once(
     whole: dict[str, set[tuple[object, ...]]],
+    tmp_path: Path,
 ) -> None:
     with new_database("twice") as url, psycopg.connect(url, autocommit=True) as holder:
         holder.execute("SELECT pg_advisory_lock(%s)", [schema.LOCK])
-        both = [
-            subprocess.Popen(
-                [sys.executable, "manage.py", "migrate"],
-                cwd=schema.HOME,
-                env={**os.environ, **environment(url)},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for _ in range(2)
-        ]
-        for one in both:
-            assert one.stdout is not None
-            assert "Another process migrates this database" in one.stdout.readline()
+        argv = [sys.executable, str(schema.HOME / "manage.py"), "migrate"]
+        outputs = [tmp_path / "one", tmp_path / "other"]
+        both = []
+        for file in outputs:
+            with file.open("wb") as output:
+                both.append(Started(argv, {**os.environ, **environment(url)}, output))
+        waits = "Another process migrates this database"
+        wait_until(lambda: all(waits in file.read_text() for file in outputs), waits)
         holder.execute("SELECT pg_advisory_unlock(%s)", [schema.LOCK])
-        for one in both:
-            _, error = one.communicate(timeout=60)
-            assert one.returncode == 0, error
+        for one, file in zip(both, outputs, strict=True):
+            assert one.wait(60) == 0, file.read_text()
         assert described(url) == whole
 
 

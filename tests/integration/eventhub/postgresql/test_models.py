@@ -4,10 +4,10 @@ import ast
 import json
 import os
 import re
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -27,6 +27,7 @@ from registrations.endpoints import statements as statements_of_endpoints
 from tests.chaos.outages import clock
 from tests.databases import migrated_database, new_database
 from tests.forked import manage_given as manage
+from tests.forked import run
 
 FOLDERS = ("eventhub", "registrations", "delivery", "sparkjobs")
 LABELS = (
@@ -61,32 +62,7 @@ PARTS = {
           FROM pg_class c JOIN pg_index x ON c.oid = x.indrelid
           JOIN pg_class i ON i.oid = x.indexrelid WHERE true""",
 }
-BACK_AND_FORTH = """
-import json, os, sys
-import django
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "eventhub.settings")
-django.setup()
-from django.apps import apps
-from django.core.management import call_command
-from django.db import connection
-for label in ("monitoring", "jobs", "access"):
-    call_command("migrate", label, "zero", verbosity=0)
-found = {}
-with connection.cursor() as cursor:
-    for label in sys.argv[1:]:
-        tables = "|".join(model._meta.db_table for model in apps.get_app_config(label).get_models())
-        cursor.execute(
-            "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p', 'S') AND relname ~ %s",
-            [f"^({tables})(_|$)"],
-        )
-        found[label] = cursor.fetchall()
-    cursor.execute("SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace")
-    found[label] += cursor.fetchall()
-    cursor.execute("SELECT app, name FROM django_migrations WHERE app = ANY(%s)", [sys.argv[1:]])
-    found[label] += cursor.fetchall()
-call_command("migrate", verbosity=0)
-print(json.dumps(found))
-"""
+BACK_AND_FORTH = Path(__file__).with_name("back_and_forth.py")
 OURS = " AND c.relnamespace = 'public'::regnamespace AND NOT c.relispartition"
 
 
@@ -152,13 +128,7 @@ def test_migrations_of_every_app_can_be_reverted_and_applied_again(migrated: str
     """
     before = described(migrated)
     env = {**os.environ, "DATABASE_URL": migrated, "DATABASE_DIRECT_URL": migrated}
-    done = subprocess.run(
-        [sys.executable, "-c", BACK_AND_FORTH, *LABELS],
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run([sys.executable, str(BACK_AND_FORTH), *LABELS], env)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {label: [] for label in LABELS}
     assert described(migrated) == before
