@@ -87,7 +87,21 @@ def _of_content(said: dict[str, Any], answer: Answer) -> Iterator[str]:
 
 @cache
 def _validator(schema: str) -> Draft202012Validator:
-    return Draft202012Validator({**json.loads(schema), "components": document()["components"]})
+    """Return what validates a schema, with the components that it refers to: a validator reads all
+    that it is given.
+    """
+    schemas: dict[str, Any] = {}
+    names = _names(schema)
+    while names:
+        if (name := names.pop()) not in schemas:
+            schemas[name] = document()["components"]["schemas"][name]
+            names |= _names(json.dumps(schemas[name]))
+    return Draft202012Validator({**json.loads(schema), "components": {"schemas": schemas}})
+
+
+def _names(schema: str) -> set[str]:
+    """Return the names of the components that a schema refers to."""
+    return set(re.findall(rf'"{_REF}(\w+)"', schema))
 
 
 def _unsaid(schema: dict[str, Any], value: Any, place: str) -> Iterator[str]:
