@@ -10,6 +10,7 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parents[2]
 PACKAGES = ("eventhub", "registrations", "delivery", "sparkjobs", "eventhub_client")
 CLIENT = Path("clients/python")
+HOLD_BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)  # an expression holds none
 
 
 @functools.cache
@@ -75,11 +76,13 @@ def tree(file: Path) -> ast.Module:
 
 @functools.cache
 def functions(file: Path) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
-    return tuple(
-        node
-        for node in ast.walk(tree(file))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    )
+    found: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+    left: list[ast.AST] = [tree(file)]
+    while left:
+        inner = [one for one in ast.iter_child_nodes(left.pop()) if isinstance(one, HOLD_BLOCKS)]
+        found += (one for one in inner if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+        left += inner
+    return tuple(found)
 
 
 def module_name(file: Path) -> str:

@@ -9,6 +9,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 from tests.tidy.source import (
+    HOLD_BLOCKS,
     HOME,
     PACKAGES,
     for_each,
@@ -37,7 +38,6 @@ CATCH_ALL = {"utils.py", "common.py", "helpers.py", "util.py", "misc.py"}
 DECISIONS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Match)
 # A task that runs for ever is `while: try: async with: async for`, and reads well: one more of all.
 BLOCKS = (*DECISIONS, ast.Try, ast.With, ast.AsyncWith)
-HOLD_BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)  # an expression holds none
 PRAGMA = re.compile(r"  # (?:noqa|type): .*$")
 
 each_module = for_each(modules())
