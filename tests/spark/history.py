@@ -163,6 +163,15 @@ class JobHistory:
 
     # --- look-ups and changes by tests ---
 
+    def add_stream(self, id: int, name: str, segments: dict[int, tuple[int, int]]) -> None:
+        """Add a stream with archived segments: their first and last sequences by id."""
+        head = max(last for _, last in segments.values())
+        self.tables["streams"].append(_stream(id, name, head, ZONE))
+        producer = {"stream_id": id, "client": "till", "incarnation": 1}
+        self.tables["producers"].append({**producer, "highest_number": 2 * head})
+        for segment, (first, last) in segments.items():
+            self._segment(segment, id, first, last, tier="archived", source="archive")
+
     def segment(self, id: int) -> Row:
         [row] = [row for row in self.tables["segments"] if row["id"] == id]
         return row

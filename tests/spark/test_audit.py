@@ -26,7 +26,7 @@ from tests.spark.history import (
     event_of,
     time_of,
 )
-from tests.spark.planted import SIX, remove_the_attempt
+from tests.spark.planted import SIX
 
 HOUR_US = 3_600_000_000
 
@@ -34,33 +34,63 @@ HOUR_US = 3_600_000_000
 @pytest.mark.slow
 @pytest.mark.timeout(300)  # Spark is cold
 def test_each_planted_fault_is_reported_and_nothing_else(
-    spark: SparkSession, history: JobHistory
-) -> None:
-    planted = [plant(history) for plant in SIX]
-    audited = audit(spark, history)
-    assert audited.findings == planted
-    assert audited.result.verdict == "problems"
-    assert audited.result.details["finding_count"] == len(SIX)
-    assert [line["kind"] for line in audited.lines("findings")] == [each.kind for each in planted]
-
-
-def test_every_other_fault_is_reported_and_a_long_table_is_truncated(
     spark: SparkSession, history: JobHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each fault is in a segment or table of its own, so that none hides another."""
-    monkeypatch.setattr(limits, "AUDIT_ROWS_MAX", 12)
-    events = history.events[1001]
-    history.events[1001] = [*events[:9], events[10], events[9], *events[11:], (900, events[0][1])]
-    history.store(1001)
+    """Each fault is in a segment or table of its own, so that none hides another. The table of
+    findings is too long by one and is truncated.
+    """
+    cut, at_an_edge, inside, repeated, undelivered, no_attempt = (plant(history) for plant in SIX)
+    _plant_others(history)
+    history.remove("attempts", *history.attempts(history.delivery(DESK, 107)))
+    expected = [
+        ExpectedFinding("missing_file", "returns", 1012, 11, 20),
+        cut,
+        ExpectedFinding("wrong_range", "returns", 1013, 21, 30),
+        at_an_edge,
+        inside,
+        repeated,
+        ExpectedFinding("out_of_order", "returns", 1011, 5, 5),
+        ExpectedFinding("out_of_bounds", "returns", 1011, 900, 900),
+        ExpectedFinding("altered", "orders", 1003, 81, 120),
+        ExpectedFinding("missing_segment", "ticks", None, 41, 45),
+        ExpectedFinding("missing_live", "orders", 1003, 81, 81),
+        ExpectedFinding("missing_live", "orders", 1003, 95, 96),
+        ExpectedFinding("duplicate_number", "orders", 1004, 130, 130),
+        undelivered,
+        ExpectedFinding("not_delivered", "orders", 1003, 112, 112, DESK),
+        ExpectedFinding("not_matched", "orders", 1003, 101, 101, GUESTS),
+        ExpectedFinding("wrong_registrations", "orders", 1003, 92, 92, DESK),
+        no_attempt,
+    ]
+    monkeypatch.setattr(limits, "AUDIT_ROWS_MAX", len(expected))
+    audited = audit(spark, history)
+    assert audited.findings == expected
+    assert audited.result.verdict == "problems"
+    assert audited.result.details["finding_count"] == len(expected) + 1, "all are counted"
+    assert [line["kind"] for line in audited.lines("findings")] == [one.kind for one in expected]
+    [truncated] = audited.result.details["truncated"]
+    rows = truncated["table"], truncated["rows"], truncated["total"], truncated["since"]
+    assert rows == ("findings", len(expected), len(expected) + 1, None)
+    assert "findings" in audited.result.summary
+    assert truncated["note"] in audited.result.about["findings.csv"]
+    assert truncated["note"] in (audited.folder / "report.html").read_text()
+
+
+def _plant_others(history: JobHistory) -> None:
+    """Plant the kinds of faults that are not among the six."""
+    history.add_stream(102, "returns", {1011: (1, 10), 1012: (11, 20), 1013: (21, 30)})
+    events = history.events[1011]
+    history.events[1011] = [*events[:4], events[5], events[4], *events[6:], (900, events[0][1])]
+    history.store(1011)
+    history.path(1012).unlink()
+    history.segment(1013)["fault"] = "wrong_range"
     lasting = event_of(ORDERS, 112)._replace(expires_at_us=NOW_US + HOUR_US)
     history.events[1003][112 - 81] = 112, lasting
     _store_altered(history, 1003)
     history.remove_delivery(DESK, 112)
-    history.path(1002).unlink()
     history.segment(1003)["file_sha256"] = "0" * 64
     history.tables["live"][0].update(events=37, missing=[81, 95, 96])
     history.segment(1004)["bytes"] += 1
-    history.segment(1006)["fault"] = "wrong_range"
     history.stream(TICKS)["head"] = 45
     history.delivery(DESK, 92)["registrations"] = [1, 2]
     where = {"endpoint_id": GUESTS, "segment_id": 1003, "sequence": 101}
@@ -68,32 +98,10 @@ def test_every_other_fault_is_reported_and_a_long_table_is_truncated(
     times = {"created_at_us": time_of(101), "attempts": 0}
     history.tables["deliveries"].append({**made, **times, "state": "pending"})
     _repeat_number_121(history)
-    remove_the_attempt(history)  # one finding more than AUDIT_ROWS_MAX
     history.tables["retired"].append(
         {"parent": "deliveries", "name": "deliveries_p2", "segments_from": [1, 1005],
          "segments_to": [1002, 1006], "rows": 5, "at_us": NOW_US, "archived": False}
     )  # fmt: skip
-    audited = audit(spark, history)
-    assert audited.findings == [
-        ExpectedFinding("missing_file", "orders", 1002, 41, 80),
-        ExpectedFinding("wrong_range", "ticks", 1006, 21, 40),
-        ExpectedFinding("out_of_order", "orders", 1001, 10, 10),
-        ExpectedFinding("out_of_bounds", "orders", 1001, 900, 900),
-        ExpectedFinding("altered", "orders", 1003, 81, 120),
-        ExpectedFinding("missing_segment", "ticks", None, 41, 45),
-        ExpectedFinding("missing_live", "orders", 1003, 81, 81),
-        ExpectedFinding("missing_live", "orders", 1003, 95, 96),
-        ExpectedFinding("duplicate_number", "orders", 1004, 130, 130),
-        ExpectedFinding("not_delivered", "orders", 1003, 112, 112, DESK),
-        ExpectedFinding("not_matched", "orders", 1003, 101, 101, GUESTS),
-        ExpectedFinding("wrong_registrations", "orders", 1003, 92, 92, DESK),
-    ]
-    assert audited.result.details["finding_count"] == 13, "all are counted"
-    [cut] = audited.result.details["truncated"]
-    assert (cut["table"], cut["rows"], cut["total"], cut["since"]) == ("findings", 12, 13, None)
-    assert "findings" in audited.result.summary
-    assert cut["note"] in audited.result.about["findings.csv"]
-    assert cut["note"] in (audited.folder / "report.html").read_text()
 
 
 def _repeat_number_121(history: JobHistory) -> None:
