@@ -1,7 +1,8 @@
 """The console's pages of jobs: runs that are requested, cancelled, failed and interrupted, an index
 that the local builder makes, and a back-test by Spark that is followed, read and narrowed.
 
-A run's process is started here as a worker would; none runs by itself.
+A run's process is started here as a worker would; none runs by itself. While Spark computes, the
+tests wait by `wait_for`: `expect` would describe the whole page once a second.
 """
 
 import os
@@ -60,8 +61,9 @@ def test_a_failed_run_shows_its_reason_and_another_is_cancelled(desk: Desk) -> N
     fill(desk)
     page = desk.page
     with runner(desk, request_backtest(desk), JAVA_HOME="/nowhere") as process:
-        expect(page.get_by_role("alert")).to_contain_text("The run failed", timeout=SPARK_MS)
+        page.get_by_role("alert").wait_for(timeout=SPARK_MS)
         process.wait()
+    expect(page.get_by_role("alert")).to_contain_text("The run failed")
     expect(page.get_by_role("alert")).to_contain_text("JAVA_HOME is /nowhere")
     expect(page.get_by_role("alert")).to_contain_text("no_java")
     assert violations(page, "best-practice") == []
@@ -92,9 +94,10 @@ def test_a_backtest_is_followed_read_and_narrowed(desk: Desk) -> None:
     page = desk.page
     with runner(desk, request_backtest(desk)):
         progress = page.get_by_role("status", name="Progress")
-        expect(progress).to_contain_text(re.compile("starting spark", re.I), timeout=SPARK_MS)
+        progress.filter(has_text=re.compile("starting spark", re.I)).wait_for(timeout=SPARK_MS)
         verdict = page.get_by_role("region", name="Verdict")
-        expect(verdict).to_contain_text("Matched: 3 of 10 events.", timeout=SPARK_MS)
+        verdict.wait_for(timeout=SPARK_MS)
+    expect(verdict).to_contain_text("Matched: 3 of 10 events.")
     expect(page.get_by_role("region", name="Events matched", exact=True)).to_contain_text("3")
     expect(page.get_by_role("img", name="Matches over time: 3 in")).to_be_visible()
     matched = page.get_by_role("region", name="Matched events").get_by_role("button")

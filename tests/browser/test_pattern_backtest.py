@@ -59,5 +59,6 @@ def test_a_pattern_is_back_tested_from_its_page(desk: Desk) -> None:
     desk.button("Run").click()
     with runner(desk, shown(page, "Back-test")):
         verdict = page.get_by_role("region", name="Verdict")
-        expect(verdict).to_contain_text("Matches: 3, notifications: 3", timeout=SPARK_MS)
-        expect(verdict).to_contain_text("of 30 events")
+        verdict.wait_for(timeout=SPARK_MS)
+    expect(verdict).to_contain_text("Matches: 3, notifications: 3")
+    expect(verdict).to_contain_text("of 30 events")
