@@ -1,6 +1,7 @@
 """Delayed events of a running hub: every route takes them, and each is stored once, when due."""
 
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -73,6 +74,23 @@ async def test_an_event_gets_its_sequence_when_it_is_due(hub: LiveHub, orders: L
     assert "deliver_at" not in first and "delay_ms" not in first
     assert first["expires_at"] > shown["at"], "it expires after it is due, not after its receipt"
     assert waiting(orders) == []
+
+
+async def test_more_events_than_one_step_stores_that_are_due_at_one_time_keep_their_order(
+    hub: LiveHub, orders: LiveZone
+) -> None:
+    hub.start_callbacks()
+    count, each = limits.TIMERS_FIRED_AT_ONCE + 500, 500
+    due = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
+    async with session(hub, orders.admin) as reader:
+        await reader.listen("orders")
+        for first in range(0, count, each):
+            given = [{**EVENT, "attributes": {"n": n}, "deliver_at": due}
+                     for n in range(first, first + each)]  # fmt: skip
+            assert len(stored(orders, given)["delayed"]) == each
+        found = await reader.events(count)
+    assert [one["event"]["attributes"]["n"] for one in found] == list(range(count))
+    assert [one["sequence"] for one in found] == list(range(1, count + 1))
 
 
 async def test_every_route_takes_delayed_events(hub: LiveHub, orders: LiveZone) -> None:
