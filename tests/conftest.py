@@ -42,10 +42,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return short, group not in sharing, crc32(group.encode()) >> (group in slow), file
 
     items.sort(key=place)
-    last = {name: place for place, item in enumerate(items) for name in _uses(item)}
-    for place, item in enumerate(items):
-        item.stash[_done_with] = [name for name in HUBS if place > last.get(name, place)]
-    for item in items:
+    last = {name: at for at, item in enumerate(items) for name in _uses(item)}
+    for at, item in enumerate(items):
+        item.stash[_done_with] = [name for name in HUBS if at > last.get(name, at)]
         for kind in ("spark", "browser"):
             if item.nodeid.startswith(f"tests/{kind}/"):
                 item.add_marker(kind)

@@ -56,7 +56,7 @@ class Answer(NamedTuple):
 class LiveHub:
     """A running hub. `url` and `ws_url` are those of the first web process; `web` has all of them.
 
-    Forwarders and workers start when the fixture `sink` (or `callback_hub`) is first used.
+    Forwarders and workers start when the fixture `sink` is first used.
     """
 
     def __init__(self, env: dict[str, str], processes: Processes) -> None:
@@ -73,13 +73,15 @@ class LiveHub:
         self._rests = False
 
     def rest(self) -> None:
-        """Stop all processes until `wake`, while no test needs them."""
+        """Stop all processes until `wake`, while no test needs them. Fail if a test had stopped a
+        web process, which is to start it again.
+        """
         if self._rests:
             return
-        for process in self.web:  # a test that stops one starts it again
-            assert process.is_ready(), f"{process.name} was left stopped"
+        stopped = [process.name for process in self.web if not process.is_ready()]
         self._processes.stop()
         self._rests = True
+        assert not stopped, f"left stopped: {stopped}"
 
     def wake(self) -> None:
         """Start the web processes of a hub that rests."""
