@@ -5,8 +5,8 @@ MAKEFLAGS += --jobs=2
 # a test run starts hundreds of processes, which must not all compile the sources
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup payloads console client openapi run test tests-alone check lint lint-beside lint-python lint-types \
-	lint-console lint-prose bench chaos requirements sbom lock
+.PHONY: help setup payloads console client openapi run test tests-alone check lint lint-beside lint-python lint-console \
+	lint-prose bench chaos requirements sbom lock
 
 PYTHON ?= $(shell for python in python3.11 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
@@ -27,8 +27,7 @@ COUNT = { $(1); } > $(VENV)/pip.log 2>&1 & pid=$$!; \
 	done; if [ -t 1 ]; then printf '\r\033[K'; fi; \
 	wait $$pid || { cat $(VENV)/pip.log; exit 1; }
 PAYLOADS := $(VENV)/share/eventhub-demo
-# with room for young objects: ESLint and tsc take a seventh less than when they are collected often
-NPM := PATH="$(CURDIR)/$(BIN):$$PATH" NODE_OPTIONS="--use-system-ca --max-semi-space-size=64" npm --no-update-notifier
+NPM := PATH="$(CURDIR)/$(BIN):$$PATH" NODE_OPTIONS="--use-system-ca" npm --no-update-notifier
 PACKAGES := frontend/node_modules/.stamp
 CONSOLE := frontend/dist/.stamp
 CONSOLE_SOURCES := $(shell find frontend/src frontend/build frontend/public -type f ! -path frontend/src/api/schema.ts) \
@@ -163,7 +162,7 @@ lint-prose: setup $(VENV)/.stamp-dev ## check words and docstrings: make lint-pr
 lint-beside: setup $(VENV)/.stamp-dev
 	@nice $(MAKE) --no-print-directory lint
 
-lint: lint-console lint-types lint-python lint-prose ## run ruff, import contracts, mypy, and for the console types and ESLint
+lint: lint-console lint-python lint-prose ## run ruff, import contracts, mypy, and for the console Oxlint with its types
 
 lint-python: setup $(VENV)/.stamp-dev
 	$(BIN)/ruff check .
@@ -172,12 +171,9 @@ lint-python: setup $(VENV)/.stamp-dev
 	$(BIN)/mypy $(MYPY_PATHS)
 
 # its types are made by the console's build
-lint-types: console $(CLIENT_TYPES)
-	cd frontend && $(NPM) exec -- tsc
+lint-console: console $(CLIENT_TYPES)
+	cd frontend && $(NPM) exec -- oxlint --type-check
 	cd frontend && $(NPM) exec -- tsc -p ../clients/typescript
-
-lint-console: console
-	cd frontend && $(NPM) exec -- eslint .
 
 bench: setup $(VENV)/.stamp-dev ## measure against baselines: make bench ARGS="emit --json out.json"
 	$(BIN)/python -m tests.benchmarks $(ARGS)

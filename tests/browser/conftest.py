@@ -20,7 +20,8 @@ from tests.live import LiveHub, LiveZone
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     """Yield one browser for all tests; it ends before others run event loops of their own."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    found = map(shutil.which, ("chromium-headless-shell", "chromium", "chromium-browser"))
+    program = next(filter(None, found), None)
     if program is None:
         pytest.fail("Chromium is needed: as root, .ci/run installs it with apt-get")
     if not (Path(console.DIST) / "index.html").is_file():

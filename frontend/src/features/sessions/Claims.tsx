@@ -46,11 +46,13 @@ const columnsIn = (zone: string): Column<Claim>[] => [
   { title: "Until", cell: ({ claimed_until: at }) => <Until at={at} /> },
 ];
 
+const isOver = (at: string) => Date.parse(at) < Date.now();
+
 function Until({ at }: { at: string }) {
   return (
     <Group gap={4} wrap="nowrap">
       <Moment at={at} />
-      {new Date(at) < new Date() && <State state="waiting" label="over" />}
+      {isOver(at) && <State state="waiting" label="over" />}
     </Group>
   );
 }
