@@ -49,10 +49,12 @@ from delivery.listening.listener_recorder import recording_listeners  # noqa: E4
 from delivery.listening.pump import SocketServices  # noqa: E402
 from delivery.listening.reader_monitor import ReaderMonitor  # noqa: E402
 from delivery.listening.route_table import listen_routes  # noqa: E402
+from delivery.listening.served import ServedListeners  # noqa: E402
 from delivery.listening.services import ListenerServices  # noqa: E402
 from delivery.listening.socket_emits import SocketEmits  # noqa: E402
 from delivery.listening.socket_places import counting_sockets  # noqa: E402
 from delivery.listening.version_loader import VersionLoader  # noqa: E402
+from delivery.mcp.operations import mcp_routes  # noqa: E402
 from delivery.sessions.delivery import delivering_sessions  # noqa: E402
 from delivery.sessions.pull_operations import pull_routes  # noqa: E402
 from delivery.sessions.pull_sources import pulled_sessions  # noqa: E402
@@ -124,12 +126,14 @@ class AsgiApplication:
             pulled_sessions(hub.env.database_url, services, delivery)
         )
         sessions = SessionServices(delivery, pulls)
+        origins = Origins((*hub.env.origins, *hub.env.cors_origins), hub.env.allowed_hosts)
         routes = (
             *HTTP_ROUTES,
             *BULK_ROUTES,
             *EXPLAIN_ROUTES,
             *interest_routes(hub.authorizer, hub.closures),
             *listen_routes(services, monitor, archive),
+            *mcp_routes(ServedListeners(services, monitor), origins),
             *session_routes(services, sessions, monitor),
             *pull_routes(pulls, monitor),
             *source_routes(Keyring((hub.env.secret_key, *hub.env.secret_key_fallbacks))),
@@ -141,7 +145,6 @@ class AsgiApplication:
         router = Router(_django, routes, route_services)
         http = with_traces(router, hub.tracer)
         self._http = _begun(_with_cors(http, hub), hub)
-        origins = Origins((*hub.env.origins, *hub.env.cors_origins), hub.env.allowed_hosts)
         websocket = WebSocketRoute(sockets, monitor, origins)
         self._websocket = _begun(with_traces(websocket, hub.tracer), hub)
         freeze_loaded()

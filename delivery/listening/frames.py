@@ -9,10 +9,11 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 import orjson
 
 from delivery.bindings import bindings_json
+from eventhub.base import limits
 from eventhub.event import cloudevents, event_pb2
 from eventhub.event.compiled import transcoder
 from eventhub.event.json_codec import time_text
-from eventhub.eventlog.stored import StoredEvent
+from eventhub.eventlog.stored import Cursor, StoredEvent
 
 JSON_SUBPROTOCOL = "eventhub.v1.json"
 PROTOBUF_SUBPROTOCOL = "eventhub.v1.protobuf"
@@ -204,6 +205,20 @@ class SseFrames:
 
     def state(self, subject: str, key: str, stored: StoredEvent) -> bytes:
         return f"event: state\ndata: {_json.state(subject, key, stored)}\n\n".encode()
+
+    def begin(self) -> bytes:
+        return b"retry: %d\n\n" % limits.SSE_RETRY_MS
+
+    def end(self) -> bytes:
+        return b""
+
+    def ping(self, position: dict[str, Any] | None, cursor: Cursor) -> bytes:
+        """Return a keep-alive; it advances the cursor of a reader whose filter matches few
+        events.
+        """
+        if position is None:
+            return b":\n\n"
+        return self.message({"op": "position", **position, "cursor": cursor._asdict()})
 
     def message(self, fields: dict[str, Any]) -> bytes:
         name = "problem" if fields["op"] == "error" else fields["op"]

@@ -955,6 +955,15 @@ QUERY_NAMES_MAX = 64  # channels in a URL
 STREAM_WRITE_EVENTS_MAX = 256  # sent over HTTP in one write
 STREAM_WRITE_BYTES_MAX = 256 * 1024  # of stored bytes; the same write
 SSE_RETRY_MS = 1_000  # until an EventSource reconnects
+
+# --- MCP ---
+MCP_BODY_BYTES_MAX = 256 * 1024  # of one message: a filter, or the arguments of a tool
+MCP_ID_CHARS_MAX = 200  # of the id of a request, which every notification of its stream repeats
+MCP_TYPES_PER_PAGE = 100  # event types with their schemas, 16 KiB each, in one answer
+MCP_STREAMS_NAMED_MAX = 100  # names of streams in each schema; above it they are not enumerated
+MCP_DISCOVERY_TTL_MS = 3_600_000  # for which a client may keep what the server can do
+MCP_POLL_INTERVAL_MS = 5_000  # suggested to pollers; who needs less latency opens a stream
+MCP_AGE_MS_MAX = 10 * 365 * 86_400_000  # an older start is `oldest` in effect, and stays a time
 STATE_COPY_KEYS_MAX = 2_000  # copied in one statement before their segment is dropped; some 50 ms
 STATE_PAGE_KEYS_MAX = 512  # one read of a stream's state
 STATE_PAGE_BYTES_MAX = 512 * 1024  # of stored bytes; the same read

@@ -68,6 +68,11 @@ def http_requests(route: str, status: int) -> Counter:
     return REQUESTS.labels(route=route, status=str(status))
 
 
+MCP_REQUESTS = Counter(
+    "eventhub_mcp_requests",
+    "Requests of MCP clients, by method and outcome.",
+    ["method", "outcome"],
+)
 REFUSED = Counter("eventhub_refused", "Requests and messages refused, by error code.", ["code"])
 SOCKETS = _sum("eventhub_sockets", "Open websockets and responses of the listen routes.")
 LISTENERS = _sum("eventhub_listeners", "Open listeners.")

@@ -1,6 +1,6 @@
-"""The origins whose pages may open a websocket. A browser names the origin of the page in each
-handshake, and asks nobody: unlike for other requests, the hub has to check it. Programs that are no
-browsers send none. Plain module.
+"""The origins whose pages may open a websocket, or talk to the MCP server. A browser names the
+origin of the page in each handshake, and asks nobody: unlike for other requests, the hub has to
+check it. Programs that are no browsers send none. Plain module.
 """
 
 from typing import NamedTuple

@@ -67,6 +67,16 @@ class ZoneTypes:
             found = self._checkers[at] = Checker(self._lineage(versions[version - 1]))
         return found
 
+    def declared(self) -> list[Definition]:
+        """Return the newest version of each type that is not deleted."""
+        newest = (versions[-1] for versions in self._versions.values())
+        return [definition for definition in newest if not definition.deleted]
+
+    def newest(self, domain: str, type: str) -> Definition | None:
+        """Return the newest version of a type; None if it is undeclared or deleted."""
+        versions = self._versions.get((domain, type))
+        return None if versions is None or versions[-1].deleted else versions[-1]
+
     @property
     def evolved(self) -> bool:
         """True if any type has more than one version."""

@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 from drf_spectacular.generators import SchemaGenerator
 
 from delivery.listening.route_table import LISTEN_ROUTES
+from delivery.mcp.operations import MCP_ROUTES
 from delivery.sessions.pull_operations import PULL_ROUTES
 from delivery.sessions.route_table import SESSION_ROUTES
 from eventhub.api.problems import read_only
@@ -32,6 +33,7 @@ _HOT_ROUTES = (
     *BULK_ROUTES,
     *INTEREST_ROUTES,
     *LISTEN_ROUTES,
+    *MCP_ROUTES,
     *PULL_ROUTES,
     *SESSION_ROUTES,
     *SOURCE_ROUTES,

@@ -13,6 +13,7 @@ from django.urls import URLPattern, get_resolver
 
 from delivery.listening import messages
 from delivery.listening.route_table import LISTEN_ROUTES
+from delivery.mcp.operations import MCP_ROUTES
 from delivery.sessions.pull_operations import PULL_ROUTES
 from delivery.sessions.route_table import SESSION_ROUTES
 from eventhub.http.routes import HTTP_ROUTES
@@ -309,6 +310,7 @@ HOT_ROUTES = (
     *BULK_ROUTES,
     *INTEREST_ROUTES,
     *LISTEN_ROUTES,
+    *MCP_ROUTES,
     *SESSION_ROUTES,
     *PULL_ROUTES,
     *SOURCE_ROUTES,

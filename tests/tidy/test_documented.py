@@ -8,6 +8,7 @@ from typing import Any
 from prometheus_client.metrics import MetricWrapperBase
 
 from delivery.listening.route_table import LISTEN_ROUTES
+from delivery.mcp.operations import MCP_ROUTES
 from delivery.sessions.pull_operations import PULL_ROUTES
 from delivery.sessions.route_table import SESSION_ROUTES
 from eventhub.base import limits, metrics
@@ -140,6 +141,7 @@ def test_the_api_document_has_every_route() -> None:
             *HTTP_ROUTES,
             *BULK_ROUTES,
             *LISTEN_ROUTES,
+            *MCP_ROUTES,
             *PULL_ROUTES,
             *SESSION_ROUTES,
             *EXPLAIN_ROUTES,

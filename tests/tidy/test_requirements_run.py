@@ -19,7 +19,8 @@ import celery.apps.worker, celery.beat, kombu.transport.redis
 import delivery.forward.process, eventhub_client.remote, eventhub.eventlog.archive.archiver
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
-OPTIONAL = {"greenlet", "pygments", "rich"}  # tried by libraries, and done without
+# tried by libraries, and done without
+OPTIONAL = {"greenlet", "opentelemetry", "pygments", "python_multipart", "rich"}
 
 
 def normal(name: str) -> str:

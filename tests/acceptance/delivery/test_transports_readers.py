@@ -22,22 +22,55 @@ STALL_S = 40.0  # the hub's own bound, and time for a busy machine
 
 def connect(hub: LiveHub, key: str, query: str, accept: str) -> socket.socket:
     """Return a reader with a small buffer, that has spec."""
-    host, port = hub.web[0].url.removeprefix("http://").split(":")
-    made = socket.socket()
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-    made.connect((host, int(port)))
+    made = _small_socket(hub)
     made.sendall(
         f"GET /v1/streams/orders/events?{query} HTTP/1.1\r\nHost: hub\r\n"
         f"Authorization: Bearer {key}\r\nAccept: {accept}\r\n\r\n".encode()
     )
+    return made
+
+
+def _small_socket(hub: LiveHub) -> socket.socket:
+    """Return a connection with a small buffer."""
+    host, port = hub.web[0].url.removeprefix("http://").split(":")
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    made.connect((host, int(port)))
     made.settimeout(STALL_S)
+    return made
+
+
+def subscribe(hub: LiveHub, zone: LiveZone) -> socket.socket:
+    """Return a stream of MCP with a small buffer, that begins with the first event."""
+    path = f"/v1/types/{EVENT['domain']}/{EVENT['type']}"
+    assert hub.call("PUT", path, {"schema": {"type": "object"}}, key=zone.admin).status == 201
+    page = hub.call("GET", "/v1/streams/orders/events?from=oldest&limit=1", key=zone.admin).json
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {
+        "name": f"{EVENT['domain']}::{EVENT['type']}",
+        "arguments": {"stream": "orders"},
+        "cursor": f"{page['cursor']['segment']}:0",
+        "_meta": meta,
+    }
+    message = {"jsonrpc": "2.0", "id": 1, "method": "events/stream", "params": params}
+    body = json.dumps(message).encode()
+    made = _small_socket(hub)
+    made.sendall(
+        f"POST /mcp HTTP/1.1\r\nHost: hub\r\nAuthorization: Bearer {zone.admin}\r\n"
+        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: events/stream\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        + body
+    )
     return made
 
 
 async def test_a_reader_that_reads_nothing_is_disconnected_and_delays_no_other(
     hub: LiveHub, zone: LiveZone
 ) -> None:
-    """Two readers, one for each unbounded form of answer."""
+    """Three readers, one for each unbounded form of answer."""
     zone.create_stream("orders")
     large = {**EVENT, "body": "x" * 900_000}
     for _ in range(3):
@@ -46,8 +79,9 @@ async def test_a_reader_that_reads_nothing_is_disconnected_and_delays_no_other(
     with (
         connect(hub, zone.admin, "from=oldest", SSE) as one,
         connect(hub, zone.admin, "from=oldest", LINES) as other,
+        subscribe(hub, zone) as subscriber,
     ):
-        await until(lambda: sockets(hub) == before + 2)
+        await until(lambda: sockets(hub) == before + 3)
         head = (hub.call("GET", "/v1/streams/orders/events?from=now", key=zone.admin)).json
         cursor = f"{head['cursor']['segment']}:{head['cursor']['sequence']}"
         zone.emit("orders", numbered(1, 1))
@@ -56,7 +90,7 @@ async def test_a_reader_that_reads_nothing_is_disconnected_and_delays_no_other(
         )
         assert [item["sequence"] for item in prompt.json["events"]] == [25]
         await until(lambda: sockets(hub) == before, STALL_S)
-        for slow in (one, other):
+        for slow in (one, other, subscriber):
             assert await asyncio.to_thread(_rest, slow) < 20_000_000, "it was sent everything"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from delivery.listening.route_table import LISTEN_ROUTES
+from delivery.mcp.operations import MCP_ROUTES
 from delivery.sessions.pull_operations import PULL_ROUTES
 from delivery.sessions.route_table import SESSION_ROUTES
 from eventhub.base import limits
@@ -89,6 +90,7 @@ _ROUTES = (
     *BULK_ROUTES,
     *INTEREST_ROUTES,
     *LISTEN_ROUTES,
+    *MCP_ROUTES,
     *SESSION_ROUTES,
     *PULL_ROUTES,
     *SOURCE_ROUTES,

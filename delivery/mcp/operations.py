@@ -1,0 +1,50 @@
+"""The specification of the MCP route; it drives dispatch and OpenAPI. Plain module."""
+
+from delivery.listening.served import ServedListeners
+from delivery.mcp.route import McpHandler
+from eventhub.base import errors
+from eventhub.http.origins import Origins
+from eventhub.http.routes import SESSION, ResponseSpec, Route, unbound
+
+_MESSAGE = {"type": "object", "description": "A message of JSON-RPC 2.0."}
+_JSON = "application/json"
+
+MCP_ROUTES: tuple[Route, ...] = (
+    Route(
+        method="POST",
+        path="/mcp",
+        summary="Talk to the hub as an MCP server",
+        description=(
+            "One JSON-RPC request of the Model Context Protocol, 2026-07-28 or with `initialize`"
+            " older, over Streamable HTTP: discovery, and the methods of the extension"
+            " `io.modelcontextprotocol/events`. Errors of a method are errors of JSON-RPC."
+        ),
+        body={_JSON: _MESSAGE},
+        responses={
+            "200": ResponseSpec(
+                "The result, or the stream of a subscription.",
+                {_JSON: _MESSAGE, "text/event-stream": {"type": "string"}},
+            ),
+            "202": ResponseSpec("A notification was received."),
+        },
+        parameters=(SESSION,),
+        raises=(
+            errors.Unauthenticated,
+            errors.InvalidCredentials,
+            errors.TokenExpired,
+            errors.OriginNotAllowed,
+            errors.BodyTooLarge,
+            errors.RequestTimeout,
+            errors.UnsupportedMediaType,
+            errors.DatabaseUnavailable,
+        ),
+        handler=unbound,
+        only_reads=True,
+    ),
+)
+
+
+def mcp_routes(listeners: ServedListeners, origins: Origins) -> tuple[Route, ...]:
+    """Return the route of the table with its handler."""
+    [mcp] = MCP_ROUTES
+    return (mcp._replace(handler=McpHandler(listeners, origins)),)

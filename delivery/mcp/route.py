@@ -1,0 +1,139 @@
+"""POST /mcp: the hub as an MCP server over Streamable HTTP, stateless. Plain module."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from delivery.listening.served import EventsCaller, ServedListeners
+from delivery.mcp.errors import METHOD_NOT_FOUND, RpcError, rpc_error
+from delivery.mcp.events import EventMethods
+from delivery.mcp.protocol import (
+    EVENTS,
+    LEGACY,
+    SERVER,
+    VERSIONS,
+    RefusedMessage,
+    RequestId,
+    RpcRequest,
+    error_body,
+    read_message,
+    result_body,
+)
+from eventhub.base import limits, metrics
+from eventhub.base.errors import EventHubError, Unauthenticated, UnsupportedMediaType
+from eventhub.http.call import Call
+from eventhub.http.messages import (
+    Headers,
+    Response,
+    StreamingResponse,
+    read_body,
+    read_head,
+)
+from eventhub.http.origins import Origins
+
+_JSON = "application/json"
+_CAPABILITIES: dict[str, Any] = {
+    "extensions": {EVENTS: {}},
+    "events": {},  # where drafts before SEP-3415 declared the extension
+}
+_INSTRUCTIONS = (
+    "EventHub stores events in streams. events/list has the event types; subscribe to one by"
+    " events/poll or events/stream with the stream in `arguments`, and resume from the cursor."
+)
+Result = dict[str, Any] | StreamingResponse
+Method = Callable[[EventsCaller, RpcRequest], Awaitable[Result]]
+
+
+class McpHandler:
+    """The route's handler in one process."""
+
+    def __init__(self, listeners: ServedListeners, origins: Origins) -> None:
+        self._origins = origins
+        self._events = EventMethods(listeners)
+        self._methods: Mapping[str, Method] = {
+            "initialize": self._initialize,
+            "ping": self._ping,
+            "server/discover": self._discover,
+            "events/list": self._list_events,
+            "events/poll": self._poll,
+            "events/stream": self._events.stream,
+        }
+
+    async def __call__(self, call: Call) -> Response | StreamingResponse:
+        """Handle a message. Raises Unauthenticated, OriginNotAllowed, and the errors of reading a
+        body; every other error is an answer of JSON-RPC.
+        """
+        headers = call.scope["headers"]
+        self._origins.require(headers)
+        head = read_head(headers)
+        principal = await call.authenticate(head.credential)
+        if head.content_type != _JSON:
+            raise UnsupportedMediaType(f"Send the message as {_JSON}.")
+        most = limits.MCP_BODY_BYTES_MAX
+        body = await read_body(call.incoming, head.content_length, bytes_max=most)
+        try:
+            request = read_message(body, headers)
+        except RefusedMessage as refused:
+            return _refusal("", refused.error, refused.id)
+        if request is None:
+            return Response(202, b"", [])
+        caller = EventsCaller(head.credential, principal, call.incoming.peer)
+        return await self._answer(caller, request)
+
+    async def _answer(
+        self, caller: EventsCaller, request: RpcRequest
+    ) -> Response | StreamingResponse:
+        method = self._methods.get(request.method)
+        try:
+            if method is None:
+                raise RpcError(METHOD_NOT_FOUND, "Method not found")
+            result = await method(caller, request)
+        except Unauthenticated:
+            raise
+        except (EventHubError, RpcError) as error:
+            refused = rpc_error(error) if isinstance(error, EventHubError) else error
+            if not request.modern:
+                refused.status = 200  # older clients take another status for a broken connection
+            known = request.method if method is not None else ""
+            return _refusal(known, refused, request.id)
+        metrics.MCP_REQUESTS.labels(request.method, "ok").inc()
+        if isinstance(result, StreamingResponse):
+            return result
+        return Response(200, result_body(request.id, result), [])
+
+    async def _initialize(self, caller: EventsCaller, request: RpcRequest) -> Result:
+        """Answer the handshake of older versions; there is no session."""
+        asked = request.params.get("protocolVersion")
+        return {
+            "protocolVersion": asked if asked in LEGACY else LEGACY[0],
+            "capabilities": _CAPABILITIES,
+            "serverInfo": SERVER,
+            "instructions": _INSTRUCTIONS,
+        }
+
+    async def _ping(self, caller: EventsCaller, request: RpcRequest) -> Result:
+        return {}
+
+    async def _discover(self, caller: EventsCaller, request: RpcRequest) -> Result:
+        return {
+            "supportedVersions": list(VERSIONS),
+            "capabilities": _CAPABILITIES,
+            "instructions": _INSTRUCTIONS,
+            "ttlMs": limits.MCP_DISCOVERY_TTL_MS,
+            "cacheScope": "public",
+        }
+
+    async def _list_events(self, caller: EventsCaller, request: RpcRequest) -> Result:
+        return await self._events.list(caller.principal, request.params)
+
+    async def _poll(self, caller: EventsCaller, request: RpcRequest) -> Result:
+        return await self._events.poll(caller, request.params)
+
+
+def _refusal(method: str, error: RpcError, id: RequestId | None) -> Response:
+    """Return the answer with an error, and count it."""
+    metrics.MCP_REQUESTS.labels(method or "unknown", str(error.code)).inc()
+    headers: Headers = []
+    wait_ms = (error.data or {}).get("retryAfterMs")
+    if wait_ms is not None:
+        headers.append((b"retry-after", b"%d" % (wait_ms // 1_000)))
+    return Response(error.status, error_body(id, error), headers)
