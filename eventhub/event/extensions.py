@@ -64,6 +64,11 @@ def name_of(field: str) -> str:
     return _NAMES.get(field, field)
 
 
+def is_field(extension: str) -> bool:
+    """Return whether an extension is a field of the event, not one of its attributes."""
+    return extension in _FIELDS
+
+
 def base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 

@@ -26,6 +26,7 @@ TextTest = Literal[
     "suffix-ignore-case",
     "cidr",
 ]
+ExpressionLanguage = Literal["cesql"]
 IGNORING_CASE = ("equals-ignore-case", "prefix-ignore-case", "suffix-ignore-case")
 
 
@@ -147,6 +148,17 @@ class OfType:
 
 
 @dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression of CESQL or CEL that no other node can express; it holds if its value is true.
+    It is evaluated as its language says (expressions.py).
+    """
+
+    language: ExpressionLanguage
+    text: str
+    position: TextPosition | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class And:
     items: tuple["Node", ...]
     position: TextPosition | None = field(default=None, compare=False, repr=False)
@@ -172,7 +184,7 @@ class Truth:
     position: TextPosition | None = field(default=None, compare=False, repr=False)
 
 
-Node = Compare | In | Text | Exists | Within | OfType | And | Or | Not | Truth
+Node = Compare | In | Text | Exists | Within | OfType | Expression | And | Or | Not | Truth
 
 
 def kind_of(value: Scalar) -> str:

@@ -13,6 +13,7 @@ from registrations.filters.ast import (
     Compare,
     Const,
     Exists,
+    Expression,
     In,
     Node,
     Not,
@@ -25,6 +26,7 @@ from registrations.filters.ast import (
     Within,
 )
 from registrations.filters.errors import FilterTooLarge
+from registrations.filters.expressions import program_of
 from registrations.filters.printed import printed
 
 Part = Node | Operand
@@ -52,7 +54,7 @@ def check_bounds(part: Part) -> None:
     parts = 0
     while waiting:
         part, depth = waiting.pop()
-        parts += 1 + isinstance(part, _WITH_TEXT)
+        parts += 1 + _further(part)
         if parts > limits.FILTER_PARTS_MAX:
             raise FilterTooLarge(position=part.position, parts_max=limits.FILTER_PARTS_MAX)
         if isinstance(part, _LEAVES):
@@ -61,6 +63,13 @@ def check_bounds(part: Part) -> None:
         if depth > limits.FILTER_DEPTH_MAX:
             raise FilterTooLarge(position=part.position, depth_max=limits.FILTER_DEPTH_MAX)
         waiting += [(one, depth + 1) for one in _inner(part)[::-1]]
+
+
+def _further(part: Part) -> int:
+    """Return the parts in a text of a node. Raises FilterSyntax, FilterTooLarge."""
+    if isinstance(part, Expression):
+        return program_of(part).size
+    return isinstance(part, _WITH_TEXT)
 
 
 def _inner(part: Part) -> tuple[Part, ...]:

@@ -13,6 +13,7 @@ from registrations.filters.ast import (
     And,
     Compare,
     Exists,
+    Expression,
     In,
     Node,
     Not,
@@ -23,6 +24,7 @@ from registrations.filters.ast import (
     Within,
 )
 from registrations.filters.event_values import EventValues, deciding, keys_of, meet
+from registrations.filters.expressions import result_of
 from registrations.filters.objects import Objects
 from registrations.filters.paths import attributes_of
 from registrations.filters.values import MISSING, key_of, ordered
@@ -99,6 +101,8 @@ def _test_holds(node: Node, values: EventValues, hierarchy: TypeHierarchy) -> bo
             return values.has(node)
         case Exists(path):
             return values.value(path) is not MISSING
+        case Expression():
+            return result_of(node, values).holds
         case OfType():
             return has_type(node, values.event, hierarchy)
         case Truth(value):

@@ -11,6 +11,7 @@ from registrations.filters.ast import (
     Arithmetic,
     Compare,
     Const,
+    Expression,
     In,
     Node,
     Not,
@@ -19,6 +20,7 @@ from registrations.filters.ast import (
     Text,
     Within,
 )
+from registrations.filters.expressions import program_of
 
 _VALUES = 8  # list values that are compared in the time of one test
 _OBJECTS = 4  # cost of a test of all objects of a list ...
@@ -42,6 +44,8 @@ def weight(node: Node, *, each: int = 1) -> int:
             is_of_one = isinstance(left, Const) or isinstance(right, Const)
             sums = _sums(left) + _sums(right)
             return (1 + sums) * (1 if is_of_one and not sums else each)
+        case Expression():
+            return program_of(node).size * each
         case Text("wildcard", parts=parts):
             return max(len(parts) - 2, 1)  # each part between two stars is a search
     return 1

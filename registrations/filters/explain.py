@@ -16,6 +16,7 @@ from registrations.filters.ast import (
     Compare,
     Const,
     Exists,
+    Expression,
     In,
     Node,
     Not,
@@ -35,6 +36,7 @@ from registrations.filters.evaluated_value import (
     value_at_path,
 )
 from registrations.filters.event_values import EventValues
+from registrations.filters.expressions import program_of, result_of
 from registrations.filters.paths import paths_of
 from registrations.filters.printed import printed, printed_operand, type_text
 from registrations.filters.values import number_of
@@ -158,6 +160,9 @@ def _test(node: Node, values: EventValues, hierarchy: TypeHierarchy) -> Explaine
         case Within(path):
             op, evaluated = "within", (value_at_path(path, values),)
             why = _objects(node, values, hierarchy, held=held)
+        case Expression(language, text):
+            op, why = language, f"{text}: {result_of(node, values).why}"
+            evaluated = tuple(value_at_path(path, values) for path in program_of(node).paths)
         case OfType():
             op, why = "type", _typed(node, values.event, hierarchy)
         case Truth(value):

@@ -13,6 +13,7 @@ from eventhub.base.errors import EventHubError, InvalidField
 from registrations.filters import eventbridge, pairs
 from registrations.filters.ast import And, Compare, Const, Node, Path, Space, Truth
 from registrations.filters.bounds import bounded
+from registrations.filters.cesql.tree import parse_cesql
 from registrations.filters.errors import FilterSyntax, UnknownLanguage
 from registrations.filters.predicate import parse_predicate
 from registrations.filters.propositional import parse_propositional
@@ -66,6 +67,12 @@ _ALL = (
         "ready",
         "Types, and an expression in the style of the OMG filter grammar.",
         "Ev1: MyAlarm | $Priority > 5",
+        "text",
+    ),
+    Language(
+        "cesql",
+        "CloudEvents SQL expressions, with the attributes of CloudEvents.",
+        "type LIKE 'order.%' AND total > 50",
         "text",
     ),
     Language(
@@ -139,6 +146,7 @@ _READERS: dict[str, Callable[[Any], _NodeAndVariable]] = {
     "propositional": lambda source: (parse_propositional(source), None),
     "predicate": lambda source: (parse_predicate(source), None),
     "ready": _ready,
+    "cesql": lambda source: (parse_cesql(source), None),
     "eventbridge": lambda source: (eventbridge.parse_eventbridge(source), None),
 }
 _TEXTS = [language.name for language in _ALL if language.kind == "text"]

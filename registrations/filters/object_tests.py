@@ -7,6 +7,7 @@ from registrations.filters.ast import (
     Arithmetic,
     Compare,
     Exists,
+    Expression,
     In,
     Node,
     Not,
@@ -43,6 +44,8 @@ def _of_all(node: Node, base: str) -> Node:
             return Exists(moved(path, base))
         case Compare():
             return _compared(node, base)
+        case Expression():
+            return And(tuple(Exists(moved(path, base)) for path in paths_of(node)))
         case Not():
             return Truth(True)
     return node

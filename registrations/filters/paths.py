@@ -8,6 +8,7 @@ from registrations.filters.ast import (
     Arithmetic,
     Compare,
     Exists,
+    Expression,
     In,
     Node,
     Not,
@@ -18,6 +19,7 @@ from registrations.filters.ast import (
     Text,
     Within,
 )
+from registrations.filters.expressions import program_of
 
 
 def paths_of(part: Node | Operand) -> Iterator[Path]:
@@ -32,6 +34,8 @@ def paths_of(part: Node | Operand) -> Iterator[Path]:
             yield from paths_of(right)
         case In(path) | Text(_, path) | Exists(path):
             yield path
+        case Expression():
+            yield from program_of(part).required
 
 
 def attributes_of(part: Node | Operand) -> Iterator[str]:
@@ -51,6 +55,9 @@ def all_paths(node: Node, base: str = "") -> Iterator[Path]:
             inner = moved(path, base)
             yield inner
             yield from all_paths(item, inner.name)
+        case Expression():
+            for path in program_of(node).paths:
+                yield moved(path, base)
         case _:
             for path in paths_of(node):
                 yield moved(path, base)

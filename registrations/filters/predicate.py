@@ -14,6 +14,8 @@ from registrations.filters.ast import (
     Comparison,
     Const,
     Exists,
+    Expression,
+    ExpressionLanguage,
     In,
     Node,
     Not,
@@ -27,6 +29,8 @@ from registrations.filters.ast import (
     Truth,
     Within,
 )
+from registrations.filters.errors import FilterSyntax
+from registrations.filters.expressions import program_of
 from registrations.filters.printed import is_plain
 from registrations.filters.sexpr import Item, Literal, ParenthesizedForm, Word, read, syntax_error
 from registrations.filters.text_tests import range_of
@@ -163,6 +167,20 @@ def _type(head: Word, args: Args) -> Node:
     return type_pattern(_text(args[0]), args[0].position)
 
 
+def _expression(head: Word, args: Args) -> Node:
+    _count(head, args, 1)
+    language = cast(ExpressionLanguage, head.text)
+    found = Expression(language, _text(args[0]), head.position)
+    try:
+        program_of(found)
+    except FilterSyntax as error:
+        where = f"line {error.details['line']}, column {error.details['column']}"
+        raise syntax_error(
+            f"{error.message} It is at {where} of the text.", args[0].position
+        ) from error
+    return found
+
+
 _FORMS: dict[str, Callable[[Word, Args], Node]] = {
     "and": _many,
     "or": _many,
@@ -173,6 +191,7 @@ _FORMS: dict[str, Callable[[Word, Args], Node]] = {
     "exists": _exists,
     "within": _within,
     "type": _type,
+    **dict.fromkeys(get_args(ExpressionLanguage), _expression),
 }
 
 

@@ -12,6 +12,7 @@ from registrations.filters.ast import (
     Compare,
     Const,
     Exists,
+    Expression,
     In,
     Node,
     Not,
@@ -57,6 +58,8 @@ def _printed_test(node: Node) -> str:
             return _form(op, _path(path), _constant(text))
         case Exists(path):
             return _form("exists", _path(path))
+        case Expression(language, text):
+            return _form(language, _constant(text))
         case OfType():
             return _form("type", _constant(type_text(node)))
         case Truth(value):

@@ -7,7 +7,7 @@ field of `a`.
 
 from typing import Any, NamedTuple
 
-from registrations.filters.ast import And, Compare, Exists, In, Node, Or, Text, Within
+from registrations.filters.ast import And, Compare, Exists, Expression, In, Node, Or, Text, Within
 from registrations.filters.paths import attributes_of
 from registrations.matching.spec import Spec
 
@@ -24,7 +24,7 @@ def required_properties(node: Node) -> frozenset[str]:
         case Or(items):
             required = [required_properties(item) for item in items]
             return required[0].intersection(*required) if required else NOTHING
-        case Compare() | In() | Text() | Exists():
+        case Compare() | In() | Text() | Exists() | Expression():
             return frozenset(map(property_of, attributes_of(node)))
         case Within(path):
             return frozenset((property_of(path.name),))

@@ -13,6 +13,7 @@ FILTERS: dict[str, Any] = {
     "predicate": "(and (= @type 'order) (> total 9) (not (exists refund)))",
     "propositional": "(and customer total)",
     "ready": "Ev1: shop::order | $total > 9 and $tags == 'new'",
+    "cesql": "type = 'order' AND total + 1 > 10 AND NOT EXISTS refund",
     "eventbridge": {"detail-type": ["order"], "detail": {"total": [{"numeric": [">", 9]}]}},
 }
 EVENTS: list[dict[str, Any]] = [
@@ -25,6 +26,7 @@ EXPECTED = {
     "predicate": [1, 4],
     "propositional": [3, 4],
     "ready": [1, 4],
+    "cesql": [1, 4],
     "eventbridge": [1, 2, 4],
 }
 
@@ -115,6 +117,7 @@ def test_a_filter_is_returned_as_it_was_written_and_in_the_predicate_language(
         ("predicate", "(and (= type 'error)\n  (like user 'Joe))", (2, 4)),
         ("propositional", JOE, (1, 11)),
         ("ready", "Ev1: MyAlarm | $Priority >", (1, 27)),
+        ("cesql", "type = 'order'\n AND total >", (2, 13)),
     ],
 )
 def test_an_invalid_text_is_refused_with_its_position(

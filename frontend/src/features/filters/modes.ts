@@ -65,4 +65,20 @@ function typeIn(stream: StringStream): string | null {
   return null;
 }
 
-export const MODES = { predicate, propositional, ready } as const;
+/** Of `type LIKE 'order.%' AND total > 50`. */
+const cesql = StreamLanguage.define({
+  startState: () => null,
+  token: (stream) => {
+    if (stream.eatSpace()) return null;
+    if (stream.match(/^'(?:[^'\\]|\\.)*'?/) || stream.match(/^"(?:[^"\\]|\\.)*"?/)) return "string";
+    if (stream.match(/^\d+(?![A-Za-z\d])/)) return "number";
+    if (stream.match(/^(?:and|or|xor|not|like|in|exists)(?![A-Za-z\d])/i)) return "keyword";
+    if (stream.match(/^(?:true|false)(?![A-Za-z\d])/i)) return "bool";
+    if (stream.match(/^[A-Za-z_]+(?=\s*\()/)) return "keyword";
+    if (stream.match(/^[A-Za-z\d]+/)) return "variableName";
+    stream.next();
+    return null;
+  },
+});
+
+export const MODES = { predicate, propositional, ready, cesql } as const;

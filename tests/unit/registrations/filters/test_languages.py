@@ -46,7 +46,7 @@ def test_the_example_of_each_language_is_a_filter_and_can_be_shown(name: str) ->
 
 
 def test_an_unknown_language_is_an_error_that_lists_them() -> None:
-    with pytest.raises(UnknownLanguage, match="pairs, propositional, predicate, ready, eventb"):
+    with pytest.raises(UnknownLanguage, match="predicate, ready, cesql, eventbridge"):
         parse("sql", "SELECT 1")
 
 
@@ -304,13 +304,19 @@ def table(heading: str) -> list[list[str]]:
     return [list(row) for row in rows]
 
 
-HEADINGS = ("## Values", "## Objects in lists", "## READY")
-ROWS = [row for heading in HEADINGS for row in table(heading)]
+HEADINGS = {
+    "## Values": "predicate",
+    "## Objects in lists": "predicate",
+    "## READY": "ready",
+    "## CESQL": "cesql",
+}
+ROWS = [(language, *row) for heading, language in HEADINGS.items() for row in table(heading)]
 
 
-@pytest.mark.parametrize(("source", "attributes", "holding"), ROWS)
-def test_the_tables_of_the_page_are_true(source: str, attributes: str, holding: str) -> None:
-    language = "predicate" if source.startswith("(") else "ready"
+@pytest.mark.parametrize(("language", "source", "attributes", "holding"), ROWS)
+def test_the_tables_of_the_page_are_true(
+    language: str, source: str, attributes: str, holding: str
+) -> None:
     source = source.replace("\\|", "|")
     node = parse(language, source).node
     assert holds(node, event(json.loads(attributes), type="MyAlarm")) is (holding == "yes")

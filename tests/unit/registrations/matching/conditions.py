@@ -16,6 +16,7 @@ from registrations.filters.ast import (
     Comparison,
     Const,
     Exists,
+    Expression,
     In,
     Node,
     Not,
@@ -47,6 +48,8 @@ ENVELOPE = ("source", "key", "domain", "type", "application", "priority", "time"
 WORDS = ("", "s", "a", "c", "a:b", 0, 1, 7)  # of the envelope and the environment
 OUTER = ("a", "a", "a.b", "b")  # objects, and what is in them
 INNER = ("b", "c", "b.c")
+CESQL = ("a < x", "LENGTH(x) > 1", "CONCAT(x, y) LIKE '_1%'", "y + 1 = x", "EXISTS z OR x != a",
+         "domain = a OR ehpriority < x")  # fmt: skip
 PARENTS = {"c.d": ("c",), "b:c": ("c", "="), "=": ()}
 
 
@@ -88,6 +91,8 @@ def _positive(random: Random, names: tuple[str, ...]) -> Node:
     if dice < 0.8:
         inner = tuple(seeded_test(random, INNER) for _ in range(random.choice((1, 2, 2))))
         return Within(Path(random.choice(OUTER)), And(inner))
+    if dice < 0.82:
+        return Expression("cesql", random.choice(CESQL))
     if dice < 0.87:
         return In(path, tuple(Const(skewed(random, FREQUENT)) for _ in range(3)))
     return _outside(random)
@@ -120,6 +125,8 @@ def witnesses(test: Node) -> Iterator[tuple[str, Any]]:
             yield name, text.swapcase() if op in FOLDED else text.replace("*", "q")
         case Exists(Path(name, "attributes")):
             yield name, None
+        case Expression():
+            yield from (("a", 1), ("x", "11"), ("y", 10))
         case In(Path(name, "attributes"), values) if values:
             yield name, [{}, values[-1].value]
         case Within(Path(name), And(items)):
@@ -178,6 +185,7 @@ positive: st.SearchStrategy[Node] = st.one_of(
     st.builds(In, _any_paths, st.lists(_constants, min_size=1, max_size=3).map(tuple)),
     st.builds(Text, st.sampled_from(TEXTS), _any_paths, st.sampled_from(PATTERNS)),
     st.builds(Exists, _any_paths),
+    st.builds(Expression, st.just("cesql"), st.sampled_from(CESQL)),
     st.builds(
         lambda outer, inner: Within(Path(outer), And(tuple(inner))),
         st.sampled_from(OUTER),

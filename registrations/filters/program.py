@@ -1,0 +1,25 @@
+"""The program of an expression, what both expression languages make of a text. Plain module."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from registrations.filters.ast import Path
+from registrations.filters.event_values import EventValues
+
+
+class Result(NamedTuple):
+    """The result of an expression; after an error it is false. `why`: in words."""
+
+    holds: bool
+    why: str
+
+
+class Program(NamedTuple):
+    """A parsed expression. `required`: paths without which it does not hold; `paths`: all that it
+    may read; `size`: its parts.
+    """
+
+    required: tuple[Path, ...]
+    paths: tuple[Path, ...]
+    size: int
+    run: Callable[[EventValues], Result]
