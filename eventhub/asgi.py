@@ -73,6 +73,7 @@ class AsgiApplication:
 
     def __init__(self) -> None:
         self._closing = AsyncExitStack()
+        self._router: Router
         self._http: AsgiApp | None = None
         self._websocket: AsgiApp | None = None
 
@@ -91,6 +92,10 @@ class AsgiApplication:
         await receive()
         await self._closing.aclose()
         await send({"type": "lifespan.shutdown.complete"})
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that a route makes on behalf of its caller."""
+        await self._router(scope, receive, send)
 
     async def _open(self) -> QuickEmits:
         """Open the hub; return what the server's protocol calls without ASGI."""
@@ -133,7 +138,7 @@ class AsgiApplication:
             *EXPLAIN_ROUTES,
             *interest_routes(hub.authorizer, hub.closures),
             *listen_routes(services, monitor, archive),
-            *mcp_routes(ServedListeners(services, monitor), origins),
+            *mcp_routes(ServedListeners(services, monitor), origins, self._route),
             *session_routes(services, sessions, monitor),
             *pull_routes(pulls, monitor),
             *source_routes(Keyring((hub.env.secret_key, *hub.env.secret_key_fallbacks))),
@@ -142,7 +147,7 @@ class AsgiApplication:
         emit_services = EmitServices(hub.log, hub.authorizer, hub.types)
         sockets = SocketServices(services, sessions, SocketEmits(emit_services, emits))
         route_services = RouteServices(hub.log, hub.authorizer, hub.types, hub.health, emits)
-        router = Router(_django, routes, route_services)
+        router = self._router = Router(_django, routes, route_services)
         http = with_traces(router, hub.tracer)
         self._http = _begun(_with_cors(http, hub), hub)
         websocket = WebSocketRoute(sockets, monitor, origins)

@@ -1,6 +1,7 @@
 """The specification of the MCP route; it drives dispatch and OpenAPI. Plain module."""
 
 from delivery.listening.served import ServedListeners
+from delivery.mcp.inner_requests import App
 from delivery.mcp.route import McpHandler
 from eventhub.base import errors
 from eventhub.http.origins import Origins
@@ -16,7 +17,7 @@ MCP_ROUTES: tuple[Route, ...] = (
         summary="Talk to the hub as an MCP server",
         description=(
             "One JSON-RPC request of the Model Context Protocol, 2026-07-28 or with `initialize`"
-            " older, over Streamable HTTP: discovery, and the methods of the extension"
+            " older, over Streamable HTTP: discovery, tools, and the methods of the extension"
             " `io.modelcontextprotocol/events`. Errors of a method are errors of JSON-RPC."
         ),
         body={_JSON: _MESSAGE},
@@ -39,12 +40,12 @@ MCP_ROUTES: tuple[Route, ...] = (
             errors.DatabaseUnavailable,
         ),
         handler=unbound,
-        only_reads=True,
+        only_reads=True,  # a tool that changes something is a request of its own
     ),
 )
 
 
-def mcp_routes(listeners: ServedListeners, origins: Origins) -> tuple[Route, ...]:
-    """Return the route of the table with its handler."""
+def mcp_routes(listeners: ServedListeners, origins: Origins, app: App) -> tuple[Route, ...]:
+    """Return the route of the table with its handler. `app`: all routes, for tools."""
     [mcp] = MCP_ROUTES
-    return (mcp._replace(handler=McpHandler(listeners, origins)),)
+    return (mcp._replace(handler=McpHandler(listeners, origins, app)),)

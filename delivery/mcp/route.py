@@ -1,11 +1,12 @@
 """POST /mcp: the hub as an MCP server over Streamable HTTP, stateless. Plain module."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from delivery.listening.served import EventsCaller, ServedListeners
 from delivery.mcp.errors import METHOD_NOT_FOUND, RpcError, rpc_error
 from delivery.mcp.events import EventMethods
+from delivery.mcp.inner_requests import App
 from delivery.mcp.protocol import (
     EVENTS,
     LEGACY,
@@ -18,12 +19,14 @@ from delivery.mcp.protocol import (
     read_message,
     result_body,
 )
+from delivery.mcp.tools import call_tool, list_tools
 from eventhub.base import limits, metrics
 from eventhub.base.errors import EventHubError, Unauthenticated, UnsupportedMediaType
 from eventhub.http.call import Call
 from eventhub.http.messages import (
     Headers,
     Response,
+    Scope,
     StreamingResponse,
     read_body,
     read_head,
@@ -32,30 +35,45 @@ from eventhub.http.origins import Origins
 
 _JSON = "application/json"
 _CAPABILITIES: dict[str, Any] = {
+    "tools": {},
     "extensions": {EVENTS: {}},
     "events": {},  # where drafts before SEP-3415 declared the extension
 }
 _INSTRUCTIONS = (
     "EventHub stores events in streams. events/list has the event types; subscribe to one by"
-    " events/poll or events/stream with the stream in `arguments`, and resume from the cursor."
+    " events/poll or events/stream with the stream in `arguments`, and resume from the cursor. The"
+    " tools read streams, explain filters, and find deliveries that failed."
 )
 Result = dict[str, Any] | StreamingResponse
-Method = Callable[[EventsCaller, RpcRequest], Awaitable[Result]]
+
+
+class McpCaller(NamedTuple):
+    """Who sent a message, and with which HTTP request."""
+
+    events: EventsCaller
+    scope: Scope
+
+
+Method = Callable[[McpCaller, RpcRequest], Awaitable[Result]]
 
 
 class McpHandler:
     """The route's handler in one process."""
 
-    def __init__(self, listeners: ServedListeners, origins: Origins) -> None:
+    def __init__(self, listeners: ServedListeners, origins: Origins, app: App) -> None:
+        """Initialize; `app` answers the requests of tools."""
         self._origins = origins
+        self._app = app
         self._events = EventMethods(listeners)
         self._methods: Mapping[str, Method] = {
             "initialize": self._initialize,
             "ping": self._ping,
             "server/discover": self._discover,
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
             "events/list": self._list_events,
             "events/poll": self._poll,
-            "events/stream": self._events.stream,
+            "events/stream": self._stream,
         }
 
     async def __call__(self, call: Call) -> Response | StreamingResponse:
@@ -76,12 +94,10 @@ class McpHandler:
             return _refusal("", refused.error, refused.id)
         if request is None:
             return Response(202, b"", [])
-        caller = EventsCaller(head.credential, principal, call.incoming.peer)
-        return await self._answer(caller, request)
+        events = EventsCaller(head.credential, principal, call.incoming.peer)
+        return await self._answer(McpCaller(events, call.scope), request)
 
-    async def _answer(
-        self, caller: EventsCaller, request: RpcRequest
-    ) -> Response | StreamingResponse:
+    async def _answer(self, caller: McpCaller, request: RpcRequest) -> Response | StreamingResponse:
         method = self._methods.get(request.method)
         try:
             if method is None:
@@ -100,7 +116,7 @@ class McpHandler:
             return result
         return Response(200, result_body(request.id, result), [])
 
-    async def _initialize(self, caller: EventsCaller, request: RpcRequest) -> Result:
+    async def _initialize(self, caller: McpCaller, request: RpcRequest) -> Result:
         """Answer the handshake of older versions; there is no session."""
         asked = request.params.get("protocolVersion")
         return {
@@ -110,10 +126,10 @@ class McpHandler:
             "instructions": _INSTRUCTIONS,
         }
 
-    async def _ping(self, caller: EventsCaller, request: RpcRequest) -> Result:
+    async def _ping(self, caller: McpCaller, request: RpcRequest) -> Result:
         return {}
 
-    async def _discover(self, caller: EventsCaller, request: RpcRequest) -> Result:
+    async def _discover(self, caller: McpCaller, request: RpcRequest) -> Result:
         return {
             "supportedVersions": list(VERSIONS),
             "capabilities": _CAPABILITIES,
@@ -122,11 +138,21 @@ class McpHandler:
             "cacheScope": "public",
         }
 
-    async def _list_events(self, caller: EventsCaller, request: RpcRequest) -> Result:
-        return await self._events.list(caller.principal, request.params)
+    async def _list_tools(self, caller: McpCaller, request: RpcRequest) -> Result:
+        return list_tools(caller.events.principal)
 
-    async def _poll(self, caller: EventsCaller, request: RpcRequest) -> Result:
-        return await self._events.poll(caller, request.params)
+    async def _call_tool(self, caller: McpCaller, request: RpcRequest) -> Result:
+        principal = caller.events.principal
+        return await call_tool(self._app, caller.scope, principal, request.params)
+
+    async def _list_events(self, caller: McpCaller, request: RpcRequest) -> Result:
+        return await self._events.list(caller.events.principal, request.params)
+
+    async def _stream(self, caller: McpCaller, request: RpcRequest) -> Result:
+        return await self._events.stream(caller.events, request)
+
+    async def _poll(self, caller: McpCaller, request: RpcRequest) -> Result:
+        return await self._events.poll(caller.events, request.params)
 
 
 def _refusal(method: str, error: RpcError, id: RequestId | None) -> Response:

@@ -961,6 +961,8 @@ SSE_RETRY_MS = 1_000  # until an EventSource reconnects
 
 # --- MCP ---
 MCP_BODY_BYTES_MAX = 256 * 1024  # of one message: a filter, or the arguments of a tool
+MCP_TOOL_BYTES_MAX = 2 * 1024 * 1024  # of the result of a tool: a page of events
+MCP_TOOLS_TTL_MS = 60_000  # for which a client may keep the list of tools, which its grants decide
 MCP_ID_CHARS_MAX = 200  # of the id of a request, which every notification of its stream repeats
 MCP_TYPES_PER_PAGE = 100  # event types with their schemas, 16 KiB each, in one answer
 MCP_STREAMS_NAMED_MAX = 100  # names of streams in each schema; above it they are not enumerated
