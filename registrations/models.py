@@ -19,6 +19,7 @@ from django.db.models import (
     ForeignKey,
     Index,
     IntegerField,
+    JSONField,
     OneToOneField,
     Q,
     TextField,
@@ -62,7 +63,7 @@ class RegistrationOwner(models.Model):
 
 
 class Endpoint(models.Model):
-    """A URL of a client to which the hub posts events."""
+    """A URL of a client to which the hub posts events, or a sink in which it stores them."""
 
     class Format(models.TextChoices):
         NATIVE = "native"
@@ -78,11 +79,16 @@ class Endpoint(models.Model):
         NONE = "none"
         CLOUDEVENTS = "cloudevents"
         CHALLENGE = "challenge"
+        CHECK = "check"
 
     id = models.BigAutoField(primary_key=True)
     zone = ForeignKey(Zone, models.DO_NOTHING, db_index=False)
     client = ForeignKey(Client, models.DO_NOTHING, db_index=False)
+    kind = TextField(
+        db_default="https", db_comment="https: events are posted; else the kind of sink they go to"
+    )
     url = TextField()
+    settings = JSONField(db_default={}, db_comment="settings of the kind of sink")
     description = TextField(db_default="")
     secret = BinaryField(
         db_comment="the current secret in endpoint_secrets, for processes of release 0.1 or older"
@@ -161,7 +167,7 @@ class Endpoint(models.Model):
                 name="endpoints_format",
             ),
             CheckConstraint(
-                condition=Q(handshake__in=["none", "cloudevents", "challenge"]),
+                condition=Q(handshake__in=["none", "cloudevents", "challenge", "check"]),
                 name="endpoints_handshake",
             ),
         )

@@ -20,6 +20,7 @@ from eventhub.postgresql.prepared import fetch_prepared
 from eventhub.postgresql.rows import fetch_all, fetch_value
 from registrations.endpoints.statements import FILLED, Format, Handshake, Signature
 from registrations.filters.report import ReportTemplate, stored_report
+from registrations.sinks.registry import HTTPS
 
 SQL = queries.load("delivery/sql/callbacks.sql", filled=FILLED)
 
@@ -53,6 +54,8 @@ class CallbackEndpoint(NamedTuple):
     concurrency: int | None = None  # requests at a time
     timeout_s: int | None = None  # None: the default
     allowed_rate: int | None = None  # requests per minute that the receiver agreed to
+    kind: str = HTTPS
+    settings: str | None = None  # of a sink, as JSON
 
     @property
     def is_limited(self) -> bool:

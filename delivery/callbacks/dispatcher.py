@@ -23,6 +23,8 @@ from delivery.callbacks.heartbeat import WorkerHeartbeat
 from delivery.callbacks.load import Loader
 from delivery.callbacks.outbox import Disable, ResultOutbox
 from delivery.callbacks.posting import DispatcherContext, Posting
+from delivery.callbacks.sending import DeliverySender
+from delivery.callbacks.sink_store import SinkStore
 from delivery.callbacks.slots import CallbackSlots
 from delivery.callbacks.tokens import TokenSource
 from delivery.callbacks.verifier import EndpointVerifier
@@ -70,6 +72,7 @@ class CallbackDispatcher:
         self._clock = SystemClock()
         self._guard = Guard(settings.addresses)
         self._client = HttpClient(self._guard)
+        self._sinks = SinkStore(settings.addresses)
         self._changed = asyncio.Event()  # something has changed ...
         self._scan_requested = True  # ... that may have made something due
         self._has_more = False  # the last scan did not claim everything ...
@@ -102,13 +105,15 @@ class CallbackDispatcher:
             failures,
             heartbeat,
             outbox,
-            self._tokens,
+            DeliverySender(self._client, self._tokens, self._sinks),
         )
         self._slots, self._heartbeat, self._outbox = slots, heartbeat, outbox
-        self._posting = Posting(context, self._client, self._on_slot_free, self._changed.set)
+        self._posting = Posting(context, self._on_slot_free, self._changed.set)
         loader = Loader(settings.keyring, self._clock, settings.archive, settings.sender)
         self._claiming = Claiming(context, loader, self._posting)
-        self._verifier = EndpointVerifier(self._client, self._tokens, loader, settings.sender)
+        self._verifier = EndpointVerifier(
+            self._client, self._tokens, loader, self._sinks, settings.sender
+        )
 
     def wake(self) -> None:
         """Scan for due deliveries now."""
@@ -137,6 +142,7 @@ class CallbackDispatcher:
         await self._finish(scheduling, writing, beating, verifying)
         self._disconnect()  # ends a unit that waits for the database
         self._client.close()
+        self._sinks.close()
         self._tokens.close()
         self._guard.close()
 

@@ -18,6 +18,7 @@ from delivery.callbacks.recorded import recorded
 from delivery.callbacks.results import AttemptRecord
 from delivery.callbacks.retry import AttemptOutcome, outcome_of_status, read_retry_after
 from delivery.callbacks.signatures import Signer, sign
+from delivery.callbacks.sink_store import SinkTarget
 from delivery.callbacks.token_request import TokenRequest
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
@@ -44,6 +45,7 @@ class CallbackTarget(NamedTuple):
     oauth2: TokenRequest | None = None
     batch: BatchSize | None = None
     timeout_s: float | None = None  # of an attempt; None: the default
+    sink: SinkTarget | None = None  # the events are stored there instead
 
 
 class PostResult(NamedTuple):

@@ -16,19 +16,17 @@ from delivery.callbacks.batch_run import (
     attempt_of_event,
     bytes_of,
     delivered_batch,
-    read_answer,
 )
-from delivery.callbacks.batches import BatchSize, batch_content, batch_id
-from delivery.callbacks.client import HttpClient
+from delivery.callbacks.batches import BatchSize
 from delivery.callbacks.failures import EndpointFailures
 from delivery.callbacks.heartbeat import WorkerHeartbeat
 from delivery.callbacks.outbox import ResultOutbox
 from delivery.callbacks.post import PostResult
-from delivery.callbacks.prepared import PreparedDelivery, post_to
+from delivery.callbacks.prepared import PreparedDelivery
 from delivery.callbacks.results import AttemptRecord, DeliveryResult
 from delivery.callbacks.retry import AttemptOutcome, RetryDecision, decide
+from delivery.callbacks.sending import DeliverySender
 from delivery.callbacks.slots import CallbackSlots
-from delivery.callbacks.tokens import TokenSource
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
@@ -46,7 +44,7 @@ class DispatcherContext(NamedTuple):
     failures: EndpointFailures
     heartbeat: WorkerHeartbeat
     outbox: ResultOutbox
-    tokens: TokenSource
+    sender: DeliverySender
 
 
 class Posting:
@@ -57,13 +55,11 @@ class Posting:
     def __init__(
         self,
         context: DispatcherContext,
-        client: HttpClient,
         on_slot_free: Callable[[], None],
         on_idle: Callable[[], None],
     ) -> None:
         self._clock, self._random, self._slots, self._failures, self._heartbeat = context[:5]
-        self._outbox, self._tokens = context.outbox, context.tokens
-        self._client = client
+        self._outbox, self._sender = context.outbox, context.sender
         self._on_slot_free = on_slot_free
         self._on_idle = on_idle
         self.requests: set[asyncio.Task[None]] = (
@@ -176,7 +172,7 @@ class Posting:
             return self._end(delivery)
         with self._request(claimed.endpoint_id) as request:
             try:
-                attempted, attempt, _ = await delivery.post_once(self._client, self._tokens)
+                attempted, attempt, _ = await self._sender.send(delivery)
                 request.outcome = attempted
             except asyncio.CancelledError:
                 self._outbox.give_back(claimed)
@@ -269,7 +265,7 @@ class Posting:
                     if self._is_unsent(delivery):
                         self._end(delivery)
                     else:  # nothing is posted either
-                        posted = await delivery.post_once(self._client, self._tokens)
+                        posted = await self._sender.send(delivery)
                         run.close(delivery, self._record(delivery, *posted[:2]))
                 batch = run.next(self._is_unpostable)
                 if batch:
@@ -286,12 +282,9 @@ class Posting:
 
     async def _post_batch(self, batch: list[BatchEvent], run: BatchRun) -> bool:
         """Post a batch and record the results; return False if the request failed."""
-        message = batch_id([event.message for event in batch])
         with self._request(run.endpoint_id) as request:
             try:
-                content = batch_content(batch, run.size)
-                posted = await post_to(self._client, self._tokens, run.target, message, content)
-                posted, failures = read_answer(posted, batch)
+                posted, failures = await self._sender.send_batch(run.target, run.size, batch)
                 request.outcome = posted.outcome
             except asyncio.CancelledError:
                 run.return_all(batch)

@@ -6,12 +6,9 @@ from typing import NamedTuple
 from delivery.callbacks.body import Body, BoundVariables, RequestContent
 from delivery.callbacks.claimed_groups import AnyClaim, ClaimedGroup
 from delivery.callbacks.claims import CallbackEndpoint, Claimed
-from delivery.callbacks.client import HttpClient
 from delivery.callbacks.load import LoadedContent
-from delivery.callbacks.post import CallbackTarget, PostResult, message_format, not_sent, post
-from delivery.callbacks.post_with_token import post_with_token
+from delivery.callbacks.post import CallbackTarget, message_format
 from delivery.callbacks.results import DeliveryPart
-from delivery.callbacks.tokens import TokenSource
 from eventhub.base import limits
 from eventhub.eventlog.stored import Cursor
 
@@ -31,12 +28,9 @@ class PreparedDelivery(NamedTuple):
     until_s: float
     is_deferred: bool = False  # its event was too much for one claim
 
-    async def post_once(self, client: HttpClient, tokens: TokenSource) -> PostResult:
-        """Make one attempt and return how it ended."""
-        if self.body is None:
-            return not_sent(self.target, "unreadable", "the event cannot be read at present")
-        content = self.body.content(self.claimed.registrations, self._bound)
-        return await post_to(client, tokens, self.target, self.message, content)
+    def content(self, body: Body) -> RequestContent:
+        """Return the headers and the body of a request for this event alone."""
+        return body.content(self.claimed.registrations, self._bound)
 
     @property
     def is_forced(self) -> bool:
@@ -193,16 +187,3 @@ def _message_format(segment: str, claimed: AnyClaim) -> str:
 
 def _bound(segment: str, variables: Mapping[int, str], sequence: int) -> BoundVariables | None:
     return BoundVariables(variables, Cursor(segment, sequence)) if variables else None
-
-
-async def post_to(
-    client: HttpClient,
-    tokens: TokenSource,
-    target: CallbackTarget,
-    message: str,
-    content: RequestContent,
-) -> PostResult:
-    """Send a request to an endpoint, with an access token if it needs one."""
-    if target.oauth2 is not None:
-        return await post_with_token(client, tokens, target, message, content)
-    return await post(client, target, message, content)

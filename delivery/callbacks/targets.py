@@ -8,10 +8,13 @@ from delivery.callbacks.claims import CallbackEndpoint
 from delivery.callbacks.oauth2 import token_request
 from delivery.callbacks.post import CallbackTarget, target_of
 from delivery.callbacks.signatures import Signer, signer
+from delivery.callbacks.sink_store import SinkTarget
+from eventhub.base import limits
 from registrations.endpoints.certificates import tls_context
 from registrations.endpoints.credentials import SECRET_FIELDS, unpacked
 from registrations.endpoints.sealed import SealedSecret
 from registrations.endpoints.secrets import Keyring, Unsealable
+from registrations.sinks.registry import HTTPS, SINKS, stored_settings
 
 
 def target_of_endpoint(
@@ -24,10 +27,36 @@ def target_of_endpoint(
     for each in sealed:
         by_kind.setdefault(each.kind, []).append(each)
     try:
+        if endpoint.kind != HTTPS:
+            return _sink(keyring, endpoint, by_kind)
         target = target_of(endpoint.url, _signers(keyring, endpoint, by_kind), endpoint.zone)
         return _with_credentials(target, keyring, by_kind)
     except (Unsealable, ValueError) as error:
         return CallbackTarget(endpoint.url, None, "", "", (), str(error))
+
+
+def _sink(
+    keyring: Keyring, endpoint: CallbackEndpoint, sealed: Mapping[str, list[SealedSecret]]
+) -> CallbackTarget:
+    """Return how to store the events of an endpoint. Raises Unsealable, ValueError."""
+    kind = SINKS.get(endpoint.kind)
+    if kind is None:
+        raise ValueError(f"this release knows no endpoints of the kind {endpoint.kind}")
+    given = [unpacked(keyring.unseal(each.sealed)) for each in sealed.get("authentication", ())]
+    if not given:
+        raise ValueError("the endpoint has no authentication; give it one")
+    sink = SinkTarget(
+        endpoint.id,
+        endpoint.changed_at_us,
+        kind,
+        endpoint.url,
+        stored_settings(kind, endpoint.settings or "{}"),
+        given[0],
+        endpoint.zone,
+        endpoint.timeout_s or limits.CALLBACK_TIMEOUT_S_MAX,
+    )
+    secrets = (given[0][SECRET_FIELDS[given[0]["type"]]],)
+    return CallbackTarget(endpoint.url, None, "", "", (), secrets=secrets, sink=sink)
 
 
 def _signers(

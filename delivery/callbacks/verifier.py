@@ -22,12 +22,14 @@ from delivery.callbacks.post import CallbackTarget, error_text, outcome_of_error
 from delivery.callbacks.post_with_token import with_token
 from delivery.callbacks.recorded import recorded
 from delivery.callbacks.signatures import sign
+from delivery.callbacks.sink_store import SinkStore, SinkTarget
 from delivery.callbacks.tokens import TokenSource
 from eventhub.base import limits
 from eventhub.postgresql.connections import Connection, wait_for_notify
 from eventhub.postgresql.rows import fetch_all
 from registrations.endpoints import statements
 from registrations.endpoints.statements import Handshake, VerificationResult
+from registrations.sinks.kind import SinkFault
 
 _QUOTED_CHARS_MAX = 200  # of an answer in a result
 
@@ -43,9 +45,15 @@ class EndpointVerifier:
     """The verifications of one worker. `sender`: the hub's name in the CloudEvents handshake."""
 
     def __init__(
-        self, client: HttpClient, tokens: TokenSource, loader: Loader, sender: str
+        self,
+        client: HttpClient,
+        tokens: TokenSource,
+        loader: Loader,
+        sinks: SinkStore,
+        sender: str,
     ) -> None:
         self._client = client
+        self._sinks = sinks
         self._tokens = tokens
         self._loader = loader
         self._sender = sender
@@ -86,6 +94,8 @@ class EndpointVerifier:
 
     async def _ask(self, target: CallbackTarget, handshake: Handshake) -> VerificationResult:
         """Return what the receiver answers; never raises."""
+        if target.sink is not None:
+            return await self._check(target, target.sink)
         origin = target.origin
         if origin is None:
             return VerificationResult("internal", None, target.fault)
@@ -99,6 +109,17 @@ class EndpointVerifier:
         except Exception as error:
             detail = error_text(error, target.secrets)
             return VerificationResult(outcome_of_error(error), None, detail)
+
+    async def _check(self, target: CallbackTarget, sink: SinkTarget) -> VerificationResult:
+        """Return whether everything is there that storing events needs."""
+        try:
+            return VerificationResult("verified", None, await self._sinks.check(sink))
+        except SinkFault as fault:
+            detail = recorded(fault.detail[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX],
+                              target.secrets)  # fmt: skip
+            return VerificationResult(fault.code, fault.status, detail)
+        except Exception as error:
+            return VerificationResult(outcome_of_error(error), None, type(error).__name__)
 
     async def _handshake(self, target: CallbackTarget, origin: Origin) -> VerificationResult:
         response = await self._client.send(origin, handshake_request(target))

@@ -693,6 +693,13 @@ BATCH_FLUSH_REQUESTS_MAX = 64  # batches whose results are written in one statem
 BATCH_UNWRITTEN_MAX = 20_000  # results of batches; beyond it nothing is claimed
 # the attempts of a batch share a row if their sequences are in the same range of so many
 BATCH_ATTEMPT_SPAN = 1_000
+# --- sinks: endpoints whose events are stored ---
+SINK_ROWS_DEFAULT = 500  # of one transaction; some 20 ms
+SINK_COLUMNS_MAX = 200  # of a table that get a value
+SINK_POINTER_CHARS_MAX = 1_024  # of a path into an event
+SINK_OPEN_PER_ENDPOINT_MAX = 4  # connections of one worker: a database has some hundred in all
+SINK_OPEN_MAX = 256  # connections that a worker keeps, of all endpoints; the oldest are closed
+SINK_IDLE_S = 30.0  # an unused connection is kept; a database has better use for it afterwards
 CALLBACK_SCAN_INTERVAL_S = 1.0  # between searches for due deliveries while some are pending ...
 CALLBACK_REST_INTERVAL_S = 60.0  # ... and when none was pending for CALLBACK_REST_AFTER_S
 CALLBACK_REST_AFTER_S = 10.0  # a burst that pauses is still searched for every second

@@ -161,6 +161,9 @@ CALLBACK_LATENCY = CountedHistogram(
         *(300, 1_800, 7_200, 18_000, 36_000, 86_400, 259_200),
     ),
 )
+SINK_EVENTS = Counter(
+    "eventhub_sink_events", "Events given to sinks, by the attempt's outcome.", ["kind", "outcome"]
+)
 CALLBACK_CANCELLED = Counter(
     "eventhub_callback_cancelled",
     "Deliveries cancelled because their endpoint was deleted, or is not to get the event any more.",

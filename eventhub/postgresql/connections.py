@@ -134,14 +134,15 @@ def answered_within(connection: Connection, seconds: float) -> Iterator[None]:
     Cancelling the wait is not enough: psycopg then asks the server to cancel the statement, which a
     stopped server never answers.
     """
-    timer = asyncio.get_running_loop().call_later(seconds, _sever, connection)
+    timer = asyncio.get_running_loop().call_later(seconds, sever, connection)
     try:
         yield
     finally:
         timer.cancel()
 
 
-def _sever(connection: Connection) -> None:
+def sever(connection: Connection) -> None:
+    """Shut down the connection's socket: a statement under way fails at once."""
     if not connection.closed:
         with socket.socket(fileno=os.dup(connection.pgconn.socket)) as same:
             same.shutdown(socket.SHUT_RDWR)

@@ -5,7 +5,7 @@ from typing import Any, get_args
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from eventhub.api.fields import MomentField, NameField, WholeField
+from eventhub.api.fields import MomentField, NameField, OneOfField, WholeField
 from eventhub.api.resource import operation
 from eventhub.api.serializers import (
     AnswerSerializer,
@@ -20,9 +20,9 @@ from registrations.endpoints.delivery_fields import BATCH_COLUMNS, BatchSerializ
 from registrations.endpoints.fields import (
     DisableAfterField,
     RateField,
+    ReceiverUrlField,
     RetryScheduleField,
     SecretField,
-    UrlField,
 )
 from registrations.endpoints.health import HealthState
 from registrations.endpoints.serializers import (
@@ -44,6 +44,9 @@ from registrations.errors import (
 )
 from registrations.models import Endpoint, EndpointHealth, EndpointVerification
 from registrations.resource import OwnedView
+from registrations.sinks.fields import new_fields
+from registrations.sinks.registry import KINDS as SINK_KINDS
+from registrations.sources.serializers import PlainObjectField
 
 _FORMAT = {"help_text": "Of the body: the hub's own, or CloudEvents in structured or binary mode."}
 _HANDSHAKE = {
@@ -51,6 +54,8 @@ _HANDSHAKE = {
     " CloudEvents' webhooks, or by echoing a challenge."
 }
 
+_KIND = {"help_text": "`https`: events are posted; else the sink in which they are stored."}
+_SETTINGS = {"help_text": "The settings of its kind of sink: see docs/sinks.md."}
 _SIGNATURE = {
     "help_text": "Of the callbacks: `v1` (HMAC-SHA256 with the secret), `v1a` (Ed25519, verified"
     " with the public key) or `both`."
@@ -58,7 +63,11 @@ _SIGNATURE = {
 
 
 class EndpointChangeSerializer(ModelSerializer):
-    url = UrlField(help_text="An http or https URL that does not lead to a private address.")
+    url = ReceiverUrlField(
+        help_text="An http or https URL that does not lead to a private address, or the URL of a"
+        " sink by its kind, without credentials."
+    )
+    settings = PlainObjectField(required=False, **_SETTINGS)
     retry_schedule = RetryScheduleField(
         help_text="Pauses before the first retry, the second and so on, in seconds; null: the"
         " default, some three days."
@@ -98,8 +107,8 @@ class EndpointChangeSerializer(ModelSerializer):
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
-            *("url", "description", "ordered", "order_by", "format", "batch", "signature"),
-            *("handshake", "enabled", *KINDS),
+            *("url", "settings", "description", "ordered", "order_by", "format", "batch"),
+            *("signature", "handshake", "enabled", *KINDS),
             *services.RETRIES,
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
@@ -112,6 +121,7 @@ class EndpointChangeSerializer(ModelSerializer):
 
 
 class NewEndpointSerializer(EndpointChangeSerializer):
+    kind = OneOfField(choices=SINK_KINDS, required=False, **_KIND)
     client = NameField(
         required=False, help_text="The client that owns it; by default the key's own client."
     )
@@ -121,8 +131,8 @@ class NewEndpointSerializer(EndpointChangeSerializer):
 
     class Meta(EndpointChangeSerializer.Meta):
         fields = (
-            *("url", "description", "ordered", "order_by", "format", "batch", "signature"),
-            *("handshake", "client", "secret", *KINDS),
+            *("kind", "url", "settings", "description", "ordered", "order_by", "format", "batch"),
+            *("signature", "handshake", "client", "secret", *KINDS),
             *services.RETRIES,
         )
 
@@ -190,6 +200,8 @@ class EndpointVerificationSerializer(AnswerSerializer):
 
 class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     client = serializers.CharField(source="client_name")
+    kind = serializers.ChoiceField(choices=SINK_KINDS, **_KIND)
+    settings = serializers.DictField(**_SETTINGS)
     batch = BatchSerializer(allow_null=True, source="*")
     public_key = serializers.CharField(
         allow_null=True,
@@ -205,7 +217,8 @@ class EndpointSerializer(ChangedSerializer, AnswerSerializer):
     class Meta:
         model = Endpoint
         fields: tuple[str, ...] = (
-            *("id", "client", "url", "description", "ordered", "order_by", "format", "batch"),
+            *("id", "client", "kind", "url", "settings", "description"),
+            *("ordered", "order_by", "format", "batch"),
             *("signature", "public_key", *KINDS, *services.RETRIES, "enabled", "reason"),
             *("handshake", "verification", "verified_at", "allowed_rate", "health", "circuit"),
             *("created_at", "changed_at", "changed"),
@@ -224,7 +237,9 @@ class EndpointSerializer(ChangedSerializer, AnswerSerializer):
 class CreatedEndpointSerializer(EndpointSerializer):
     has_secret = True
     secret = serializers.CharField(
-        source="secret_text", help_text="Signs the callbacks. It is shown only once."
+        source="secret_text",
+        allow_null=True,
+        help_text="Signs the callbacks. It is shown only once. Null: of a sink.",
     )
 
     class Meta(EndpointSerializer.Meta):
@@ -241,7 +256,18 @@ class Endpoints(OwnedView):
     queryset = services.ENDPOINTS
     serializer_class = EndpointSerializer
     listed = (
-        *("pk", "id", "client_name", "url", "description", "ordered", "order_by", "format"),
+        *(
+            "pk",
+            "id",
+            "client_name",
+            "kind",
+            "url",
+            "settings",
+            "description",
+            "ordered",
+            "order_by",
+            "format",
+        ),
         *(*BATCH_COLUMNS, "signature", "public_key", "enabled", "reason", "handshake"),
         *("verified_at", "allowed_rate", "created_at", "changed_at"),
         *(*services.HEALTH, *services.SHOWN),
@@ -257,6 +283,7 @@ class Endpoints(OwnedView):
     )
     def perform_create(self, body: dict[str, Any]) -> Endpoint:
         owner = self.owner(body)
+        body = new_fields(body, services.callback_addresses(self.actor.zone))
         credentials = {name: body.pop(name) for name in KINDS if name in body}
         fields = services.NewEndpoint(**body, credentials=credentials)
         return services.create_endpoint(actor=self.actor, owner=owner, fields=fields)

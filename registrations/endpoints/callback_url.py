@@ -58,9 +58,9 @@ def valid_url(url: Any, addresses: CallbackAddresses, *, field: str) -> str:
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of a valid URL."""
+    """Return scheme, host and port of a valid URL, also of a sink's."""
     parts = urlsplit(url)
-    return parts.scheme, parts.hostname or "", parts.port or _PORTS[parts.scheme]
+    return parts.scheme, parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0)
 
 
 def _authority(url: str, field: str) -> _Authority:

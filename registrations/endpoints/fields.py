@@ -6,9 +6,11 @@ from rest_framework import serializers
 
 from eventhub.api.fields import StrictField, TextField, WholeField
 from eventhub.base import limits
+from eventhub.base.errors import FieldTooLong
 from registrations.endpoints import secrets, services
 from registrations.endpoints.callback_url import valid_url
 from registrations.errors import RefusedAddress
+from registrations.sinks.registry import SCHEMES
 
 
 class UrlField(TextField):
@@ -20,6 +22,17 @@ class UrlField(TextField):
         addresses = services.callback_addresses(self.context["view"].actor.zone)
         path = (self.parent.field_name, self.field_name)  # of the parent: None at the top
         return valid_url(data, addresses, field=".".join(name for name in path if name) or "url")
+
+
+class ReceiverUrlField(UrlField):
+    """The URL of an endpoint of any kind. One of another scheme is checked with its kind."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if isinstance(data, str) and data.partition("://")[0] in SCHEMES:
+            if len(data) > limits.URL_CHARS_MAX:
+                raise FieldTooLong(field="url", chars_max=limits.URL_CHARS_MAX)
+            return data
+        return super().to_internal_value(data)
 
 
 class SecretField(TextField):

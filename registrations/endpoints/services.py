@@ -54,6 +54,8 @@ from registrations.models import (
 )
 from registrations.quotas import require_room
 from registrations.scope import Owner
+from registrations.sinks.fields import checked_fields
+from registrations.sinks.registry import HTTPS
 from registrations.statements import lock_owner
 
 # The fields of an endpoint's health; all null before the first attempt.
@@ -98,6 +100,8 @@ class NewEndpoint(NamedTuple):
     """The fields of an endpoint to be created; without a secret the hub generates one."""
 
     url: str
+    kind: str = HTTPS
+    settings: Mapping[str, Any] = {}
     description: str = ""
     ordered: bool = False
     order_by: str = ""
@@ -127,13 +131,15 @@ def _allowed_addresses() -> AllowedAddresses:
 
 
 def create_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint:
-    """Create an endpoint of the client; the result has its secret as `secret_text`."""
+    """Create an endpoint of the client; the result has its secret as `secret_text`, None if it is
+    a sink, to which nothing is signed.
+    """
     with transaction.atomic():
         lock_client(owner)
         endpoint = add_endpoint(actor=actor, owner=owner, fields=fields)
         found = ENDPOINTS.get(pk=endpoint.pk)
-        found.secret_text = endpoint.secret_text
-        _announce(actor, "created", found, "ordered", "order_by")
+        found.secret_text = endpoint.secret_text if found.kind == HTTPS else None
+        _announce(actor, "created", found, "kind", "ordered", "order_by")
     return found
 
 
@@ -169,7 +175,7 @@ def add_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint
 
 def created_announcement(zone_id: int, client: str, endpoint_id: int) -> Announcement:
     """Return the announcement of an endpoint that `add_endpoint` created from a URL alone."""
-    attributes = {"client": client, "endpoint": endpoint_id, "ordered": False}
+    attributes = {"client": client, "endpoint": endpoint_id, "kind": HTTPS, "ordered": False}
     return announcement("created", zone_id, attributes)
 
 
@@ -177,8 +183,10 @@ def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any
     """Change the given fields and credentials of an endpoint whose row is locked. Equal values
     change nothing; enabling clears the reason. Except for the description, the actor must be
     allowed to listen to every stream whose events are sent to the endpoint; else Forbidden. The
-    receiver at another URL, or of another handshake, must agree first. Raises EndpointUnverified.
+    receiver at another URL, or of another handshake, must agree first, and a sink is checked again
+    after a change. Raises EndpointUnverified, and what `checked_fields` raises.
     """
+    given = checked_fields(endpoint.kind, given, callback_addresses(actor.zone))
     credentials = {name: given[name] for name in KINDS if name in given}
     changes = _changes(endpoint, given)
     if not changes and not credentials:
@@ -186,6 +194,7 @@ def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any
     if credentials or changes.keys() != {"description"}:
         _require_listen_to_all(actor, endpoint)
     moved = origin(changes["url"]) != origin(endpoint.url) if "url" in changes else False
+    is_stored = False
     if credentials or moved:
         is_stored = stored_credentials.store(endpoint, credentials, other_origin=moved)
         if not changes and not is_stored:
@@ -194,7 +203,8 @@ def change_endpoint(*, actor: Actor, endpoint: Endpoint, given: Mapping[str, Any
         signing_secrets.insert_key_pair(endpoint)
     if "url" in changes:  # the health of another URL is unknown
         EndpointHealth.objects.filter(endpoint=endpoint).delete()
-    is_other_receiver = not changes.keys().isdisjoint({"url", "handshake"})
+    is_other_receiver = not changes.keys().isdisjoint({"url", "handshake", "settings"})
+    is_other_receiver |= is_stored and endpoint.kind != HTTPS
     handshake = changes.get("handshake", endpoint.handshake)
     if is_other_receiver:
         changes |= _unverified(endpoint, handshake, changes)

@@ -15,14 +15,15 @@ FILLED = {
     "callback_columns": "e.url, e.signature,"
     " (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us,"
     " e.client_id, z.name AS zone, e.format, e.handshake, e.batch_events_max,"
-    " e.batch_bytes_max, e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s, e.allowed_rate"
+    " e.batch_bytes_max, e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s,"
+    " e.allowed_rate, e.kind, e.settings::text AS settings"
 }
 SQL = queries.load("registrations/sql/endpoints.sql", filled=FILLED)
 
 Connection = psycopg.Connection[Any]
 Format = Literal["native", "cloudevents_structured", "cloudevents_binary"]  # of a callback's body
 # How a receiver must agree to callbacks before the first one
-Handshake = Literal["none", "cloudevents", "challenge"]
+Handshake = Literal["none", "cloudevents", "challenge", "check"]
 VERIFICATIONS = "eventhub_verifications"  # notifications of requests
 Signature = Literal["v1", "v1a", "both"]  # of a callback
 

@@ -24,6 +24,7 @@ import { Retries } from "../features/endpoints/Retries";
 import { Secrets } from "../features/endpoints/Secrets";
 import type { Found } from "../features/endpoints/Setting";
 import { Signature } from "../features/endpoints/Signature";
+import { isSink } from "../features/endpoints/sinks";
 import { Verification } from "../features/endpoints/Verification";
 
 // loaded with its charts on demand
@@ -72,7 +73,7 @@ function OneEndpoint({ id, tab }: { id: number; tab: Tab }) {
       </PageHeader>
       <Tabs value={tab} onChange={(next) => void navigate(pathIn(zone, endpointPath(id, next ?? "")))} keepMounted={false}>
         <Tabs.List mb="md" aria-label="About the endpoint">
-          {TABS.map((one) => (
+          {TABS.filter((one) => one !== "secrets" || !isSink(data?.value.kind ?? "https")).map((one) => (
             <Tabs.Tab key={one} value={one}>
               {LABELS[one]}
             </Tabs.Tab>
@@ -118,9 +119,9 @@ function panelOf(tab: Tab, endpoint: Found): ReactNode {
     case "authentication":
       return (
         <>
-          <Headers {...endpoint} />
+          {!isSink(endpoint.found.value.kind) && <Headers {...endpoint} />}
           <Authentication {...endpoint} />
-          <Certificates {...endpoint} />
+          {!isSink(endpoint.found.value.kind) && <Certificates {...endpoint} />}
         </>
       );
     case "retries":

@@ -18,9 +18,10 @@ from eventhub.base import limits
 from eventhub.event.inbound import JSON
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import fetch_all, fetch_one, fetch_values
+from registrations.client_databases import address_of
 from registrations.connectors.errors import ConnectorFault
 from registrations.connectors.kinds.kind import ConnectorKind, InputSpec
-from registrations.connectors.kinds.postgresql import address_of, bounded, opened
+from registrations.connectors.kinds.postgresql import bounded, opened
 from registrations.connectors.rows import InputBatch, InputRow
 from registrations.sources.providers.provider import usual_map
 

@@ -18,12 +18,13 @@ from eventhub.base import limits
 from eventhub.event.inbound import JSON
 from eventhub.postgresql.connections import Connection
 from eventhub.postgresql.rows import fetch_one, fetch_value
+from registrations.client_databases import address_of
 from registrations.connectors.errors import ConnectorFault
 from registrations.connectors.kinds import pgoutput
 from registrations.connectors.kinds.kind import ConnectorKind, InputSpec
 from registrations.connectors.kinds.outbox_polling import USUAL, Name
 from registrations.connectors.kinds.pgoutput import Commit, Insert, LoggedTable
-from registrations.connectors.kinds.postgresql import address_of, bounded, opened
+from registrations.connectors.kinds.postgresql import bounded, opened
 from registrations.connectors.kinds.replication_stream import ReplicationStream
 from registrations.connectors.rows import InputBatch, InputRow
 

@@ -35,7 +35,7 @@ def test_an_endpoint_is_returned_without_its_secret() -> None:
     assert type == "endpoint.created"
     assert event.pop("by")["client"] == "tester"
     assert event == {"zone": "default", "client": "tester", "endpoint": found["id"],
-                    "ordered": True, "order_by": ""}  # fmt: skip
+                    "kind": "https", "ordered": True, "order_by": ""}  # fmt: skip
     [(sealed,)] = rows("SELECT secret FROM endpoints")
     assert rows("SELECT sealed FROM endpoint_secrets") == [(sealed,)]
     assert keyring().unseal(bytes(sealed)) == secrets.parse_secret(secret)

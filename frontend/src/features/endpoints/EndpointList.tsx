@@ -9,6 +9,7 @@ import { EndpointState, FailingSince } from "./EndpointState";
 
 const COLUMNS: Column<Endpoint>[] = [
   { title: "Endpoint", cell: ({ id }) => id },
+  { title: "Kind", cell: ({ kind }) => kind },
   { title: "URL", cell: ({ url }) => <span title={url}>{url}</span>, width: 230 },
   { title: "Client", cell: ({ client }) => client },
   { title: "State", cell: (endpoint) => <EndpointState endpoint={endpoint} /> },
@@ -28,7 +29,7 @@ export function EndpointList({ zone, onOpen }: { zone: string; onOpen: (id: numb
       keyOf={({ id }) => String(id)}
       nameOf={({ id }) => `Endpoint ${id}`}
       onOpen={({ id }) => onOpen(id)}
-      minWidth={1100}
+      minWidth={1180}
       empty={
         <Empty
           title="No endpoints"

@@ -1,4 +1,4 @@
-import { Select, TextInput } from "@mantine/core";
+import { Select, Stack, TextInput } from "@mantine/core";
 import { useState } from "react";
 
 import { errorAt } from "../../api/problem";
@@ -8,9 +8,33 @@ import { ClientInput } from "../clients/ClientInput";
 import { EndpointFields } from "./EndpointFields";
 import { bodyOf, FIELD_NAMES, NEW_FIELDS } from "./fields";
 import { HANDSHAKES, type NewEndpoint as NewBody, secretOf, SIGNATURES, useCreateEndpoint } from "./endpoints";
+import { NewSink } from "./NewSink";
+import { isSink, type Kind, KINDS } from "./sinks";
+
+interface Props {
+  zone: string;
+  onMade: (secret?: Secret) => void;
+}
 
 /** The form of a new endpoint. Its other settings have defaults; its page changes them. */
-export function NewEndpoint({ zone, onMade }: { zone: string; onMade: (secret: Secret) => void }) {
+export function NewEndpoint({ zone, onMade }: Props) {
+  const [kind, setKind] = useState<Kind>("https");
+  return (
+    <Stack gap="md">
+      <Select
+        label="Kind"
+        description="Events are posted to a URL, or stored in a system of the client."
+        data={KINDS}
+        value={kind}
+        allowDeselect={false}
+        onChange={(chosen) => setKind(chosen ?? "https")}
+      />
+      {isSink(kind) ? <NewSink key={kind} zone={zone} kind={kind} onMade={() => onMade()} /> : <NewPosted zone={zone} onMade={onMade} />}
+    </Stack>
+  );
+}
+
+function NewPosted({ zone, onMade }: Props) {
   const create = useCreateEndpoint(zone);
   const [client, setClient] = useState("");
   const [fields, setFields] = useState(NEW_FIELDS);
@@ -26,7 +50,7 @@ export function NewEndpoint({ zone, onMade }: { zone: string; onMade: (secret: S
       busy={create.isPending}
       action="Create"
       ready={client !== ""}
-      onSubmit={() => create.mutate(body, { onSuccess: (made) => onMade(secretOf(made.secret)) })}
+      onSubmit={() => create.mutate(body, { onSuccess: ({ secret: made }) => onMade(made === null ? undefined : secretOf(made)) })}
     >
       <ClientInput zone={zone} value={client} onChange={setClient} error={errorAt(error, "client")} />
       <EndpointFields fields={fields} error={error} onChange={(change) => setFields((latest) => ({ ...latest, ...change }))} />

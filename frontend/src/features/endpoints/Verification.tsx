@@ -8,14 +8,14 @@ import { Moment } from "../../parts/Moment";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { State } from "../../parts/State";
 import { whole } from "../../parts/text";
-import { type Endpoint, HANDSHAKES, outcomeOf, useVerifyEndpoint } from "./endpoints";
+import { CHECK, type Endpoint, HANDSHAKES, outcomeOf, useVerifyEndpoint } from "./endpoints";
 import { type Editing, type Found, Setting, SettingForm } from "./Setting";
 
 const STATES = {
   none: { state: "untried", text: "not requested" },
-  pending: { state: "pending", text: "waiting for the receiver" },
-  verified: { state: "ok", text: "the receiver agreed" },
-  failed: { state: "failed", text: "the receiver did not agree" },
+  pending: { state: "pending", text: "pending" },
+  verified: { state: "ok", text: "verified" },
+  failed: { state: "failed", text: "failed" },
 } as const;
 
 /** Whether the receiver has agreed to callbacks. */
@@ -26,7 +26,7 @@ export function Verification(endpoint: Found) {
     <Setting
       {...endpoint}
       title="Verification"
-      about="With a handshake, callbacks are sent only after the receiver at the URL has agreed."
+      about="With a handshake, callbacks are sent only after the receiver at the URL has agreed. A sink is checked before the first event, and after a change."
       aside={
         handshake !== "none" && (
           <Button
@@ -49,7 +49,7 @@ export function Verification(endpoint: Found) {
 }
 
 function factsOf({ handshake, verification, verified_at: agreed, allowed_rate: rate }: Endpoint): [string, ReactNode][] {
-  const kind: [string, ReactNode] = ["Handshake", HANDSHAKES.find((one) => one.value === handshake)?.label ?? handshake];
+  const kind: [string, ReactNode] = ["Handshake", [...HANDSHAKES, CHECK].find((one) => one.value === handshake)?.label ?? handshake];
   if (handshake === "none") return [kind];
   const { state, ended_at: ended, detail } = verification;
   const shown = STATES[state];
@@ -58,7 +58,7 @@ function factsOf({ handshake, verification, verified_at: agreed, allowed_rate: r
     ["Last verification", <State key="state" state={shown.state} label={shown.text} />],
     ended !== null && ["Ended", <Moment key="ended" at={ended} />],
     state === "failed" && ["Result", [outcomeOf(verification), detail].filter((part) => part !== null && part !== "").join(": ")],
-    ["Agreed last", agreed === null ? "never" : <Moment key="agreed" at={agreed} />],
+    ["Verified last", agreed === null ? "never" : <Moment key="agreed" at={agreed} />],
     handshake === "cloudevents" && ["Allowed rate", rate === null ? "no bound" : `${whole(rate)} requests per minute`],
   ];
   return facts.filter((fact) => fact !== false);
@@ -71,7 +71,7 @@ function HandshakeForm({ endpoint, ...form }: Editing) {
       <Select
         label="Handshake"
         description="After a change the endpoint is disabled until its receiver agrees."
-        data={[...HANDSHAKES]}
+        data={endpoint.kind === "https" ? [...HANDSHAKES] : [CHECK]}
         value={handshake}
         allowDeselect={false}
         onChange={(chosen) => setHandshake(chosen ?? handshake)}

@@ -105,6 +105,9 @@ export const HANDSHAKES = [
   { value: "challenge", label: "a challenge that the receiver echoes" },
 ] as const;
 
+/** The handshake of sinks. */
+export const CHECK = { value: "check", label: "the hub checks that everything is there" } as const;
+
 /** The path of an endpoint's page in its zone. */
 export function endpointPath(id: number, tab = ""): string {
   return `endpoints/${id}${tab === "" ? "" : `/${tab}`}`;

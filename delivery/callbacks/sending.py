@@ -1,0 +1,86 @@
+"""How events reach an endpoint of any kind: they are posted to a URL, or stored in a sink. All else
+about a delivery is the same for all kinds. SQL module.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from delivery.callbacks.batch_run import BatchEvent, read_answer
+from delivery.callbacks.batches import BatchSize, batch_content, batch_id
+from delivery.callbacks.body import RequestContent
+from delivery.callbacks.client import HttpClient
+from delivery.callbacks.post import CallbackTarget, PostResult, not_sent, outcome_of_error, post
+from delivery.callbacks.post_with_token import post_with_token
+from delivery.callbacks.prepared import PreparedDelivery
+from delivery.callbacks.recorded import recorded
+from delivery.callbacks.results import AttemptRecord
+from delivery.callbacks.retry import AttemptOutcome
+from delivery.callbacks.sink_store import SinkStore, SinkTarget
+from delivery.callbacks.tokens import TokenSource
+from eventhub.base import limits, metrics
+from registrations.sinks.kind import SinkEvent, SinkFault
+
+Failures = Mapping[str, AttemptOutcome]  # of single events of a batch, by the ids of deliveries
+
+
+class DeliverySender:
+    """What a worker sends events with. Every method makes one attempt, returns how it ended, and
+    raises nothing.
+    """
+
+    def __init__(self, client: HttpClient, tokens: TokenSource, sinks: SinkStore) -> None:
+        self._client = client
+        self._tokens = tokens
+        self._sinks = sinks
+
+    async def send(self, delivery: PreparedDelivery) -> PostResult:
+        """Send a single event."""
+        target, body, message = delivery.target, delivery.body, delivery.message
+        if body is None:
+            return not_sent(target, "unreadable", "the event cannot be read at present")
+        if target.sink is not None:
+            event = SinkEvent(message, delivery.element(body, message))
+            return await self._store(target, target.sink, [event])
+        return await self._post(target, message, delivery.content(body))
+
+    async def send_batch(
+        self, target: CallbackTarget, size: BatchSize, batch: Sequence[BatchEvent]
+    ) -> tuple[PostResult, Failures]:
+        """Send events together. The failures are those that the answer names."""
+        if target.sink is not None:
+            events = [SinkEvent(event.message, event.element) for event in batch]
+            return await self._store(target, target.sink, events), {}
+        message = batch_id([event.message for event in batch])
+        posted = await self._post(target, message, batch_content(batch, size))
+        return read_answer(posted, batch)
+
+    async def _post(
+        self, target: CallbackTarget, message: str, content: RequestContent
+    ) -> PostResult:
+        """Send a request, with an access token if the endpoint needs one."""
+        if target.oauth2 is not None:
+            return await post_with_token(self._client, self._tokens, target, message, content)
+        return await post(self._client, target, message, content)
+
+    async def _store(
+        self, target: CallbackTarget, sink: SinkTarget, events: Sequence[SinkEvent]
+    ) -> PostResult:
+        started_s = time.monotonic()
+        request = f"{sink.kind.name}: {len(events)} events, the first is {events[0].id}"
+        try:
+            answer = await self._sinks.store(sink, events)
+            outcome = AttemptOutcome("delivered", answer.status)
+            request, response = answer.request, answer.response
+        except SinkFault as fault:
+            outcome = AttemptOutcome(fault.code, fault.status, fault.retry_after_s)
+            response = fault.detail
+        except Exception as error:
+            outcome, response = AttemptOutcome(outcome_of_error(error)), type(error).__name__
+        metrics.SINK_EVENTS.labels(sink.kind.name, outcome.code).inc(len(events))
+        response = recorded(response[: limits.CALLBACK_ANSWER_CHARS_STORED_MAX], target.secrets)
+        duration_ms = int((time.monotonic() - started_s) * 1_000)
+        attempt = AttemptRecord(
+            *(outcome.code, outcome.status, started_s, duration_ms),
+            *(target.url, request, response),
+        )
+        return PostResult(outcome, attempt)

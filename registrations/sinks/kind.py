@@ -1,0 +1,95 @@
+"""The form of a kind of sink: an endpoint whose events are stored instead of posted. Plain module.
+
+When an event is attempted, retried or dead-lettered is no matter of a sink: it only stores what it
+is given, so that storing the same events again changes nothing.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from msgspec import Struct
+
+from registrations.endpoints.addresses import CallbackAddresses
+
+
+class SinkEvent(NamedTuple):
+    """An event to store: the id of its delivery, and the JSON that a batch of callbacks has."""
+
+    id: str
+    document: bytes
+
+
+class SinkAnswer(NamedTuple):
+    """What is recorded of an attempt that stored its events."""
+
+    request: str
+    response: str
+    status: int | None = None
+
+
+class SinkFault(Exception):
+    """Why events were not stored: the outcome of the attempt, and a text that names no secret."""
+
+    def __init__(
+        self,
+        code: str,
+        detail: str,
+        *,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        self.code = code
+        self.detail = detail
+        self.status = status
+        self.retry_after_s = retry_after_s
+        super().__init__(detail)
+
+
+class SinkSpec(NamedTuple):
+    """What a sink stores into. `settings`: of the kind's type; `authentication`: decrypted;
+    `addresses`: those that the zone may reach; `timeout_s`: of one attempt.
+    """
+
+    url: str
+    settings: Any
+    authentication: Mapping[str, str]
+    addresses: CallbackAddresses
+    timeout_s: float
+
+
+class OpenSink(Protocol):
+    """What a kind stores into, while it is open. One call at a time."""
+
+    async def check(self) -> str:
+        """Return what was found, if everything is there that `store` needs. Raises SinkFault."""
+        ...
+
+    async def store(self, events: Sequence[SinkEvent]) -> SinkAnswer:
+        """Store events, all or none. Those that were stored before are not stored again. Raises
+        SinkFault.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close at once, also in the middle of a call."""
+        ...
+
+
+class SinkKind(NamedTuple):
+    """A kind of sink. `schemes`: of its URLs; `check_url` raises EventHubError at the field `url`;
+    `authentication`: the types that it knows; `credentials`: kinds of credentials besides;
+    `is_batched`: it needs a batch; `defaults`: of fields that are not given; `fixed`:
+    fields that have one of these values, the first by default; `open` raises SinkFault.
+    """
+
+    name: str
+    summary: str
+    schemes: tuple[str, ...]
+    settings: type[Struct]
+    check_url: Callable[[str, CallbackAddresses], None]
+    authentication: tuple[str, ...]
+    credentials: tuple[str, ...]
+    is_batched: bool
+    defaults: Mapping[str, Any]
+    fixed: Mapping[str, tuple[Any, ...]]
+    open: Callable[[SinkSpec], Awaitable[OpenSink]]

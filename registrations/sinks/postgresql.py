@@ -1,0 +1,210 @@
+"""Tables of PostgreSQL databases: each event is a row, inserted once. SQL module.
+
+The server makes the values of a row from JSON by the types of the table's columns. The id of the
+delivery is unique in the table, so an event that is stored again is already there.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import orjson
+import psycopg
+from msgspec import Meta, Struct, field
+from psycopg import sql
+
+from eventhub.base import limits
+from eventhub.base.errors import InvalidField
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, sever
+from eventhub.postgresql.rows import fetch_values
+from registrations.client_databases import (
+    PrivateDatabase,
+    connect_to,
+    parse_place,
+)
+from registrations.endpoints.addresses import CallbackAddresses, ends_in_number, plain_address
+from registrations.errors import RefusedAddress
+from registrations.sinks.kind import SinkAnswer, SinkEvent, SinkFault, SinkKind, SinkSpec
+
+Name = Annotated[str, Meta(min_length=1, max_length=63, pattern=r"^[^\x00%]+$")]
+Pointer = Annotated[
+    str, Meta(max_length=limits.SINK_POINTER_CHARS_MAX, pattern=r"^(/([^~/]|~[01])*)*$")
+]
+_ID = "/id"
+_INSERT = """
+INSERT INTO {table} ({columns})
+SELECT {values} FROM jsonb_populate_recordset(NULL::{table}, %s::jsonb) AS given
+    ON CONFLICT ({id}) DO NOTHING
+"""
+# columns that need a value and get none
+_UNFILLED = """
+SELECT attname::text FROM pg_attribute
+ WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped
+   AND attnotnull AND NOT atthasdef AND attidentity = '' AND NOT attname = ANY (%s)
+ ORDER BY attnum
+"""
+
+
+def _usual_columns() -> dict[str, str]:
+    names = ("id", "stream", "segment", "sequence", "appended_at")
+    return {**{name: f"/{name}" for name in names}, "document": ""}
+
+
+class TableSettings(Struct, forbid_unknown_fields=True):
+    """The table, and by column the JSON pointer (RFC 6901) into what a batch of callbacks has of an
+    event. One column has `/id`, the id of the delivery.
+    """
+
+    table: Name
+    schema: Name = "public"
+    columns: Annotated[
+        dict[Name, Pointer], Meta(min_length=1, max_length=limits.SINK_COLUMNS_MAX)
+    ] = field(default_factory=_usual_columns)
+
+    def __post_init__(self) -> None:
+        if sum(pointer == _ID for pointer in self.columns.values()) != 1:
+            raise ValueError("One column has the pointer `/id`, and a unique index")
+
+
+class TableSink:
+    """The table of one endpoint, on a connection of its own."""
+
+    def __init__(self, connection: Connection, settings: TableSettings) -> None:
+        self._connection = connection
+        self._is_busy = False
+        self._name = sql.Identifier(settings.schema, settings.table)
+        self._columns = settings.columns
+        self._paths = {name: _path(pointer) for name, pointer in settings.columns.items()}
+        self._takes_gaps = any(path[:1] in ([], ["gap"]) for path in self._paths.values())
+        id = next(name for name, pointer in settings.columns.items() if pointer == _ID)
+        self._insert = sql.SQL(_INSERT).format(
+            table=self._name,
+            columns=sql.SQL(", ").join(map(sql.Identifier, settings.columns)),
+            values=sql.SQL(", ").join(sql.Identifier("given", name) for name in settings.columns),
+            id=sql.Identifier(id),
+        )
+
+    async def check(self) -> str:
+        await self._run(b"[]")  # the server checks table, columns, index and grants
+        table = self._name.as_string(self._connection)
+        try:
+            unfilled = await fetch_values(self._connection, _UNFILLED, (table, list(self._columns)))
+        except psycopg.Error as error:
+            raise fault_of(error) from None
+        if unfilled:
+            names = ", ".join(unfilled)
+            raise SinkFault(
+                "rejected",
+                f"Columns without a default are NOT NULL and in no setting: {names}. Add them to"
+                " `settings.columns`, or let them be null.",
+            )
+        return f"The table {table} takes events."
+
+    async def store(self, events: Sequence[SinkEvent]) -> SinkAnswer:
+        rows, gaps = [], 0
+        for event in events:
+            document = orjson.loads(event.document)
+            if "gap" in document and not self._takes_gaps:
+                gaps += 1
+                continue
+            rows.append({name: _value(document, path) for name, path in self._paths.items()})
+        inserted = await self._run(orjson.dumps(rows)) if rows else 0
+        table = self._name.as_string(self._connection)
+        answer = f"{inserted} inserted, {len(rows) - inserted} were there before"
+        if gaps:
+            answer += f", {gaps} gap notices left out, which no column takes"
+        return SinkAnswer(f"INSERT INTO {table}: {len(rows)} rows", answer)
+
+    def close(self) -> None:
+        sever(self._connection)
+        if not self._is_busy:
+            self._connection.pgconn.finish()
+
+    async def _run(self, rows: bytes) -> int:
+        """Insert rows, all or none; return how many are new. Raises SinkFault."""
+        self._is_busy = True
+        try:
+            return (await self._connection.execute(self._insert, (rows.decode(),))).rowcount
+        except psycopg.Error as error:
+            raise fault_of(error) from None
+        finally:
+            self._is_busy = False
+
+
+async def open_table(spec: SinkSpec) -> TableSink:
+    """Connect to the database of an endpoint. Raises SinkFault."""
+    given = spec.authentication
+    target = parse_place(spec.url)._replace(user=given["username"], password=given["password"])
+    session = {
+        "statement_timeout": str(int(spec.timeout_s * 1_000)),
+        "idle_in_transaction_session_timeout": "60000",
+        "standard_conforming_strings": "on",
+    }
+    try:
+        connection = await connect_to(target, spec.addresses, session, prepare_threshold=None)
+    except PrivateDatabase as error:
+        raise SinkFault("refused_address", str(error)) from None
+    except psycopg.Error as error:
+        raise fault_of(error) from None
+    return TableSink(connection, spec.settings)
+
+
+def fault_of(error: psycopg.Error) -> SinkFault:
+    """Return what an error of psycopg means, in the server's words."""
+    text = (error.diag.message_primary or str(error)).strip()
+    if error.diag.message_detail and not isinstance(error, psycopg.errors.IntegrityError):
+        text += f" ({error.diag.message_detail})"
+    if isinstance(error, psycopg.errors.QueryCanceled):
+        return SinkFault("timeout", text)
+    if isinstance(error, psycopg.errors.InvalidAuthorizationSpecification) or (
+        "authentication failed" in text
+    ):
+        return SinkFault("rejected", text)
+    if isinstance(error, CONNECTION_ERRORS):
+        return SinkFault("connection", text)
+    return SinkFault("rejected", text)
+
+
+def check_url(url: str, addresses: CallbackAddresses) -> None:
+    """Check the URL of a database. Raises InvalidField, RefusedAddress."""
+    try:
+        target = parse_place(url)
+    except ValueError as error:
+        raise InvalidField(str(error), field="url") from None
+    address = plain_address(target.host)
+    if address is None and ends_in_number(target.host):
+        raise InvalidField("Write the address as four decimal numbers.", field="url")
+    if target.host.lower().rstrip(".").rpartition(".")[2] == "localhost":
+        address = plain_address("127.0.0.1")
+    if address is not None and not addresses.allowed(address, target.host, target.port):
+        raise RefusedAddress(field="url")
+
+
+def _path(pointer: str) -> list[str]:
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def _value(document: Any, path: Sequence[str]) -> Any:
+    """Return the value at a path; None if there is none."""
+    for part in path:
+        if isinstance(document, Mapping):
+            document = document.get(part)
+        elif isinstance(document, list) and part.isdecimal() and int(part) < len(document):
+            document = document[int(part)]
+        else:
+            return None
+    return document
+
+
+KIND = SinkKind(
+    "postgresql",
+    "Rows of a PostgreSQL table",
+    ("postgresql", "postgres"),
+    TableSettings,
+    check_url,
+    ("basic",),
+    (),
+    False,
+    {"batch_events_max": limits.SINK_ROWS_DEFAULT},
+    {"format": ("native",)},
+    open_table,
+)
