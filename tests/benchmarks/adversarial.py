@@ -2,13 +2,21 @@
 rules of sets that are hard to index, in each engine of the match index, and in `access`, which
 evaluates such tests one by one. It prints µs of CPU time for an event, the least of several
 repetitions, and the growth from 1,000 to 50,000 rules. It stops if two sides find something else.
+
+Beside them event-ruler and quamina, where they are (peers/__init__.py): these parse the event from
+JSON, so `json` is the compiled engine with the same work. A peer that finds something else is
+marked; one that refuses the rules, or takes minutes, has no line.
 """
 
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from random import Random
 from time import process_time
 from typing import Any, NamedTuple
+
+import msgspec
 
 from eventhub.event.envelope import Event
 from registrations.filters.eventbridge import parse_eventbridge
@@ -19,6 +27,7 @@ from registrations.match_index.format.names import ALL_BITS
 from registrations.match_index.format.shard import Shard, in_memory
 from registrations.matching.rarest_pair import RarestPairMatcher
 from registrations.matching.spec import Specs, specs_of
+from tests.benchmarks.peers import Peer, asked, peers
 
 COUNTS = (1_000, 50_000)
 EVENTS, REPETITIONS = 60, 5
@@ -114,12 +123,7 @@ SETS = {
 }
 
 
-def specs(hard: HardSet, count: int) -> list[Specs]:
-    rules = (hard.rule(number, count) for number in range(count))
-    return [specs_of(parse_eventbridge({"detail": rule})) for rule in rules]
-
-
-def events(hard: HardSet, count: int) -> list[Event]:
+def events_of(hard: HardSet, count: int) -> list[Event]:
     random = Random(SEED)
     return [Event("bench", "reading", hard.attributes(random, count)) for _ in range(EVENTS)]
 
@@ -131,7 +135,7 @@ class Measured(NamedTuple):
     found: list[set[int]]
 
 
-def measured(match: Callable[[Event], Any], events: list[Event]) -> Measured:
+def measured(match: Callable[[Any], Any], events: Sequence[Any]) -> Measured:
     found = [set(match(event)) for event in events]  # also warms up
     best = float("inf")
     for _ in range(REPETITIONS):
@@ -145,15 +149,17 @@ def measured(match: Callable[[Event], Any], events: list[Event]) -> Measured:
 class Rules(NamedTuple):
     """The rules of one set and count, also as an index."""
 
+    written: list[Rule]
     specs: list[Specs]
     shard: Shard
 
 
 def rules_of(hard: HardSet, count: int) -> Rules:
-    expected, gathering = specs(hard, count), EntryCollector()
+    written = [{"detail": hard.rule(number, count)} for number in range(count)]
+    expected, gathering = [specs_of(parse_eventbridge(rule)) for rule in written], EntryCollector()
     for id, one in enumerate(expected):
         gathering.add(id, one, {})
-    return Rules(expected, in_memory(assemble(gathering.drain(), ALL_BITS)))
+    return Rules(written, expected, in_memory(assemble(gathering.drain(), ALL_BITS)))
 
 
 def accessed(rules: Rules) -> Callable[[Event], Any]:
@@ -165,26 +171,48 @@ def accessed(rules: Rules) -> Callable[[Event], Any]:
     return lambda event: [rule_of[number] for number in matcher.match(event)]
 
 
+def from_json(match: Callable[[Event], Any]) -> Callable[[bytes], Any]:
+    """Return a matcher that reads the event first, as the peers do."""
+    decode = msgspec.json.decode
+    return lambda raw: match(Event("bench", "reading", decode(raw)["detail"]))
+
+
 def main(names: list[str]) -> None:
     """Print a line for each set and side."""
-    say(f"{'set':18} {'side':9} " + " ".join(f"{count:>10,}" for count in COUNTS) + "   growth")
-    for name in names or SETS:
-        costs: dict[str, list[float]] = {}
-        for count in COUNTS:
-            rules, asked = rules_of(SETS[name], count), events(SETS[name], count)
-            found: list[set[int]] = []
-            for engine in ENGINES:
-                got = measured(new_engine(engine, rules.shard).match, asked)
-                found = check(engine, got.found, found or got.found)
-                costs.setdefault(engine, []).append(got.us)
-            if count <= ONE_BY_ONE_MAX:
-                got = measured(accessed(rules), asked[:EVENTS_ONE_BY_ONE])
-                check("access", got.found, found[:EVENTS_ONE_BY_ONE])
-                costs["access"] = [got.us]
-        for side, values in costs.items():
-            shown = " ".join(f"{us:10,.2f}" for us in values)
-            growth = f"{values[-1] / values[0]:8.1f}" if len(values) > 1 else ""
-            say(f"{name:18} {side:9} {shown} {growth}")
+    say(f"{'set':18} {'side':17} " + " ".join(f"{count:>10,}" for count in COUNTS) + "   growth")
+    with tempfile.TemporaryDirectory() as folder:
+        others = peers(Path(folder))
+        for name in names or SETS:
+            costs: dict[str, list[float]] = {}
+            for count in COUNTS:
+                for side, us in sides(SETS[name], count, others):
+                    costs.setdefault(side, []).append(us)
+            for side, values in costs.items():
+                shown = " ".join(f"{us:10,.2f}" for us in values)
+                growth = f"{values[-1] / values[0]:8.1f}" if len(values) > 1 else ""
+                say(f"{name:18} {side:17} {shown} {growth}")
+
+
+def sides(hard: HardSet, count: int, others: Mapping[str, Peer]) -> Iterator[tuple[str, float]]:
+    """Yield what each side takes for an event. A peer that refuses the rules is left out."""
+    rules, events = rules_of(hard, count), events_of(hard, count)
+    documents = [{"detail": event.attributes} for event in events]
+    found: list[set[int]] = []
+    for engine in ENGINES:
+        match = new_engine(engine, rules.shard).match
+        got = measured(match, events)
+        found = check(engine, got.found, found or got.found)
+        yield engine, got.us
+        if engine == "compiled":
+            got = measured(from_json(match), [msgspec.json.encode(each) for each in documents])
+            yield "json", got.us
+    for name, peer in others.items():
+        if answer := asked(peer, rules.written, documents):
+            yield name if answer.found == found else f"{name} (differs)", answer.us
+    if count <= ONE_BY_ONE_MAX:
+        got = measured(accessed(rules), events[:EVENTS_ONE_BY_ONE])
+        check("access", got.found, found[:EVENTS_ONE_BY_ONE])
+        yield "access", got.us
 
 
 def check(side: str, found: list[set[int]], expected: list[set[int]]) -> list[set[int]]:
