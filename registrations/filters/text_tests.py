@@ -48,6 +48,21 @@ def address_of(text: str) -> Address | None:
     return Address(found.version, int(found))
 
 
+def bits_of(address: Address) -> bytes:
+    """Return the version of an address and its bits, as digits: `4` and 32, or `6` and 128."""
+    size = 32 if address.version == 4 else 128
+    return f"{address.version}{address.number:0{size}b}".encode()
+
+
+def bits_of_block(block: str) -> bytes:
+    """Return the beginning that the bits of all addresses in a CIDR block have, and no others'.
+    Raises ValueError.
+    """
+    first, last = range_of(block)
+    bits = bits_of(first)
+    return bits[: len(bits) - (first.number ^ last.number).bit_length()]
+
+
 def passes(test: Text, text: str) -> bool:
     """Return whether a text passes a test."""
     match test.op:

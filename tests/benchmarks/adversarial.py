@@ -101,6 +101,16 @@ def anything_but(number: int, count: int) -> Rule:
     return {"host": [{"anything-but": refused}], "size": [number % 1_000]}
 
 
+def block(number: int, count: int) -> Rule:
+    return {"source": [{"cidr": f"10.{number >> 12}.{number >> 4 & 255}.{number % 16 * 16}/28"}]}
+
+
+def one_address(random: Random, count: int) -> Attributes:
+    number = random.randrange(count)
+    address = f"10.{number >> 12}.{number >> 4 & 255}.{number % 16 * 16 + 5}"
+    return {**one_host(random, count), "source": address}
+
+
 def either(number: int, count: int) -> Rule:
     return {
         "kind": ["popular"],
@@ -119,6 +129,7 @@ SETS = {
     "overlapping_range": HardSet(overlapping_range, some_value),
     "alert": HardSet(alert, some_value),
     "anything_but": HardSet(anything_but, one_host),
+    "cidr": HardSet(block, one_address),
     "nested_or": HardSet(either, some_value),
 }
 

@@ -23,13 +23,15 @@ constexpr u32 SHARED = 1u << 31, POSITION = SHARED - 1;
 constexpr u32 HAS_VALUES = 1, IS_OPENED = 2, HAS_PREFIXES = 4, HAS_NUMBERS = 8, HAS_TEXTS = 16;
 constexpr u32 HAS_SUFFIXES = 32, HAS_FOLDED = 64, HAS_FOLDED_PREFIXES = 128, HAS_FOLDED_SUFFIXES = 256;
 constexpr u32 HAS_GRAMS_OF_1 = 512, HAS_GRAMS_OF_2 = 1024, HAS_GRAMS_OF_4 = 2048, HAS_GRAMS_OF_8 = 4096;
+constexpr u32 HAS_BLOCKS = 8192;
 constexpr u32 OF_FOLDED = HAS_FOLDED | HAS_FOLDED_PREFIXES | HAS_FOLDED_SUFFIXES;
 constexpr u32 OF_GRAMS = HAS_GRAMS_OF_1 | HAS_GRAMS_OF_2 | HAS_GRAMS_OF_4 | HAS_GRAMS_OF_8;
-constexpr u32 OF_TEXTS = HAS_PREFIXES | HAS_SUFFIXES | OF_FOLDED | OF_GRAMS;
-constexpr u32 PATH_WORDS = 21, RUNS_FEW = 16, FANOUT = 16;
+constexpr u32 OF_TEXTS = HAS_PREFIXES | HAS_SUFFIXES | OF_FOLDED | OF_GRAMS | HAS_BLOCKS;
+constexpr u32 PATH_WORDS = 23, RUNS_FEW = 16, FANOUT = 16;
 constexpr u64 MIX = 0x9E3779B97F4A7C15u;  // text_keys.MIX
-constexpr u32 FORMAT = 4;  // layout.VERSION that this engine reads
+constexpr u32 FORMAT = 5;  // layout.VERSION that this engine reads
 constexpr Py_ssize_t PATHS_CACHED_MAX = 10000;  // limits.INDEX_PATHS_CACHED_MAX
+constexpr Py_ssize_t ADDRESS_CHARS_MAX = 64;  // of text_tests.py
 constexpr Py_ssize_t PATH_CACHED_CHARS_MAX = 128;  // limits.INDEX_PATH_CACHED_CHARS_MAX
 constexpr std::int64_t EXACT = std::int64_t(1) << 53;  // integers below are doubles
 

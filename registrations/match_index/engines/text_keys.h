@@ -1,7 +1,9 @@
-// The keys of the match index that a text has: its beginnings and ends, also in lower case, and the
-// wildcards that it fits. Mirrors text_lookup.py.
+// The keys of the match index that a text has: its beginnings and ends, also in lower case, the
+// blocks of the address that it is, and the wildcards that it fits. Mirrors text_lookup.py.
 
 #pragma once
+
+#include <arpa/inet.h>
 
 #include "marks.h"
 
@@ -17,6 +19,7 @@ class TextKeys : public Marks {
             if (flags & HAS_PREFIXES) queue_beginnings(by, '^', 3, text.view);
             if (flags & HAS_SUFFIXES) queue_ends(by, '$', 11, text.view);
             if (flags & OF_FOLDED) queue_folded(by, one, text.view);
+            if (flags & HAS_BLOCKS && take_address(one, text.view)) queue_beginnings(by, '%', 21, bits_);
             if (flags & OF_GRAMS) mark_wildcards(by, text.view);
         }
     }
@@ -74,6 +77,27 @@ class TextKeys : public Marks {
         nb::object made = nb::steal(PyObject_CallMethod(text, "lower", nullptr));
         if (!made.is_valid()) nb::raise_python_error();
         lower_ = Utf8(made.ptr()).view;
+    }
+
+    // As text_tests.address_of and bits_of.
+    bool take_address(PyObject *text, std::string_view view) {
+        if (PyUnicode_GET_LENGTH(text) > ADDRESS_CHARS_MAX || view.find('\0') != view.npos) return false;
+        address_ = view;
+        size_t end = view.find('%');
+        if (end != view.npos) {  // the scope of an address of version 6
+            std::string_view scope = view.substr(end + 1);
+            if (scope.empty() || scope.find_first_of("%/") != scope.npos) return false;
+            address_.resize(end);
+        }
+        unsigned char bytes[16];
+        size_t size = 16;
+        if (inet_pton(AF_INET6, address_.c_str(), bytes) != 1) {
+            if (end != view.npos || inet_pton(AF_INET, address_.c_str(), bytes) != 1) return false;
+            size = 4;
+        }
+        bits_ = size == 4 ? '4' : '6';
+        for (size_t at = 0; at < 8 * size; ++at) bits_ += bytes[at >> 3] >> (7 - (at & 7)) & 1 ? '1' : '0';
+        return true;
     }
 
     // --- wildcards ---
@@ -149,5 +173,5 @@ class TextKeys : public Marks {
     }
 
     std::vector<u32> grams_;
-    std::string lower_;
+    std::string lower_, address_, bits_;
 };

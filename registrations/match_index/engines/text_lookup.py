@@ -1,5 +1,5 @@
 """The look-up of a text in the match index, in Python: its beginnings and ends, also in lower case,
-and the wildcards that it fits. Plain module.
+the blocks of the address that it is, and the wildcards that it fits. Plain module.
 
 The grams of all wildcards are read at the first look-up. A text's bytes are compared with them, or,
 if the text is long and its path has few wildcards, it is compared with each.
@@ -8,12 +8,14 @@ if the text is long and its path has few wildcards, it is compared with each.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from registrations.filters.text_tests import address_of, bits_of
 from registrations.filters.wildcard import fits
 from registrations.match_index.format import layout
 from registrations.match_index.format.decode import parts_of
 from registrations.match_index.format.names import GRAM, prefixed, raw
 from registrations.match_index.format.shard import Shard
 from registrations.match_index.format.text_keys import (
+    BLOCK,
     FOLDED,
     FOLDED_PREFIX,
     FOLDED_SUFFIX,
@@ -21,12 +23,15 @@ from registrations.match_index.format.text_keys import (
     SUFFIX,
 )
 
-_LENGTHS_AT = {PREFIX: 3, SUFFIX: 11, FOLDED_PREFIX: 13, FOLDED_SUFFIX: 15}
+_LENGTHS_AT = {PREFIX: 3, SUFFIX: 11, FOLDED_PREFIX: 13, FOLDED_SUFFIX: 15, BLOCK: 21}
 _FOLDED_FLAGS = layout.HAS_FOLDED | layout.HAS_FOLDED_PREFIXES | layout.HAS_FOLDED_SUFFIXES
 _GRAM_FLAGS = sum(layout.HAS_GRAMS.values())
-TEXT_FLAGS = layout.HAS_PREFIXES | layout.HAS_SUFFIXES | _FOLDED_FLAGS | _GRAM_FLAGS
+TEXT_FLAGS = (
+    layout.HAS_PREFIXES | layout.HAS_SUFFIXES | _FOLDED_FLAGS | _GRAM_FLAGS | layout.HAS_BLOCKS
+)
 _BYTES_OF_WILDCARD = 16  # of a text, compared with grams in the time of one wildcard
 Lengths = tuple[bytes, tuple[int, ...]]  # the beginning of the names, and lengths in bytes
+_NO_LENGTHS: Lengths = b"", ()
 Fitting = dict[int, tuple[bytes, ...]]  # parts of wildcards, by number
 
 
@@ -40,6 +45,7 @@ class TextRecord(NamedTuple):
     folded_beginnings: Lengths
     folded_ends: Lengths
     grams: bytes | None  # the beginning of their names
+    blocks: Lengths  # of addresses
 
 
 def text_record(shard: Shard, path: str, record: list[int]) -> TextRecord | None:
@@ -61,6 +67,7 @@ def text_record(shard: Shard, path: str, record: list[int]) -> TextRecord | None
         lengths(FOLDED_PREFIX),
         lengths(FOLDED_SUFFIX),
         prefixed(GRAM, path) if flags & _GRAM_FLAGS else None,
+        lengths(BLOCK),
     )
 
 
@@ -108,6 +115,8 @@ class Wildcards:
 def names_of(record: TextRecord, text: str, data: bytes) -> Iterator[bytes]:
     """Yield the names of the keys that a text may have, except wildcards. `data`: its bytes."""
     yield from names_of_ends(record.beginnings, record.ends, data)
+    if record.blocks[1] and (address := address_of(text)):
+        yield from names_of_ends(record.blocks, _NO_LENGTHS, bits_of(address))
     if not record.is_folded:
         return
     lower = raw(text.lower())

@@ -10,7 +10,7 @@ from registrations.match_index.format.errors import IndexDamaged
 from registrations.match_index.format.names import hash_of
 
 MAGIC = b"EVHMATCH"
-VERSION = 4
+VERSION = 5
 BYTE_ORDER = 0x01020304  # reads as 0x04030201 in the other byte order
 ALIGNMENT = 64  # of sections: a cache line
 _HEADER = Struct("<8sIIQI4x3Q17I4xQ")  # the form, then the fields of ShardHeader, then the checksum
@@ -53,10 +53,11 @@ SECTIONS = {
     "tests": 1,
     "anchors": 4,
 }
-PATH_WORDS = 21  # of one record of `paths`
+PATH_WORDS = 23  # of one record of `paths`
 HAS_VALUES, IS_OPENED, HAS_PREFIXES, HAS_NUMBERS, HAS_TEXTS = 1, 2, 4, 8, 16  # flags of a path
 HAS_SUFFIXES, HAS_FOLDED, HAS_FOLDED_PREFIXES, HAS_FOLDED_SUFFIXES = 32, 64, 128, 256
 HAS_GRAMS = {1: 512, 2: 1024, 4: 2048, 8: 4096}  # by size in bytes
+HAS_BLOCKS = 8192
 SHARED = 1 << 31  # in `dense_at`: some ids of the conjunction are in other conjunctions too
 POSITION = SHARED - 1
 

@@ -13,6 +13,7 @@ from registrations.match_index.format.ragged import Array
 from registrations.match_index.format.terms import Key, OneOf, PathExists, Value
 from registrations.match_index.format.text_keys import (
     BITS_OF_WORD,
+    BLOCK,
     FOLDED,
     FOLDED_PREFIX,
     FOLDED_SUFFIX,
@@ -24,7 +25,7 @@ from registrations.match_index.format.text_keys import (
 )
 from registrations.matching.atoms import prefixes_of
 
-_LENGTHS_AT = {PREFIX: 3, SUFFIX: 11, FOLDED_PREFIX: 13, FOLDED_SUFFIX: 15}
+_LENGTHS_AT = {PREFIX: 3, SUFFIX: 11, FOLDED_PREFIX: 13, FOLDED_SUFFIX: 15, BLOCK: 21}
 _NUMBERS_AT, _TEXTS_AT, _GRAMS_AT = 5, 8, 17
 _GROUP_AT = {_NUMBERS_AT: 19, _TEXTS_AT: 20}  # of intervals
 _FLAGS = {
@@ -33,6 +34,7 @@ _FLAGS = {
     FOLDED: layout.HAS_FOLDED,
     FOLDED_PREFIX: layout.HAS_FOLDED_PREFIXES,
     FOLDED_SUFFIX: layout.HAS_FOLDED_SUFFIXES,
+    BLOCK: layout.HAS_BLOCKS,
 }
 _BITS_OF_GRAM = 16  # of the filter: one in sixteen other grams passes it
 

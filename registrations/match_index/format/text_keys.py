@@ -1,5 +1,7 @@
-"""The keys of tests of a text: its beginning, its end, its lower case, the parts of a wildcard.
-Plain module.
+"""The keys of tests of a text: its beginning, its end, its lower case, the parts of a wildcard, the
+block of an address. Plain module.
+
+An address is a text of its version and its bits, so a CIDR block is a beginning of that text.
 
 A wildcard is found by one *gram*, 1, 2, 4 or 8 adjacent bytes of one of its parts, and then
 compared. Of its grams it has the one that the fewest other wildcards of the path have; short ones
@@ -11,10 +13,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from registrations.filters.ast import Text
+from registrations.filters.text_tests import bits_of_block
 from registrations.match_index.format.names import GRAM, prefixed, raw
 
 LENGTH_BYTES_MAX = 64  # of a beginning or an end: an event's text is looked up for each length
 PREFIX, SUFFIX, FOLDED, FOLDED_PREFIX, FOLDED_SUFFIX = b"^", b"$", b"~", b"[", b"]"
+BLOCK = b"%"
 GRAM_COSTS = {1: 64, 2: 8, 4: 1, 8: 1}  # by size: the relative number of texts that have one
 MIX = 0x9E3779B97F4A7C15  # a multiplier that spreads the bits of a gram
 BITS_OF_WORD = 64
@@ -24,7 +28,7 @@ _GRAMS_OF_PART_MAX = 256  # of a longer part, the first grams are enough
 @dataclass(frozen=True, slots=True, order=True)
 class TextKey:
     """A text at a path begins with, ends with, or is a text; `kind`: which, and whether this is
-    said of its lower-case form.
+    said of its lower-case form, or of the bits of the address that it is.
     """
 
     kind: bytes
@@ -62,7 +66,8 @@ def text_key(test: Text) -> TextKey | WildcardKey | None:
             text = raw(test.parts[0])
             kind = FOLDED_PREFIX if test.op == "prefix-ignore-case" else FOLDED_SUFFIX
             return TextKey(kind, path, text) if len(text) <= LENGTH_BYTES_MAX else None
-    return None
+        case "cidr":
+            return TextKey(BLOCK, path, bits_of_block(test.text))
 
 
 def _of_parts(path: str, parts: tuple[bytes, ...]) -> TextKey | WildcardKey:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 FOLDER = Path(__file__).parent
-TIMEOUT_S = 180
+TIMEOUT_S = 60
 
 
 class Peer(NamedTuple):

@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 
 from eventhub.event.envelope import Event
+from registrations.filters.ast import Compare, Const
+from registrations.filters.ast import Path as Field
 from registrations.match_index.engines import (
     compiled_engine,
     interval_lookup,
@@ -40,7 +42,7 @@ from tests.unit.registrations.match_index.texts import texts_and_events
 from tests.unit.registrations.match_index.worlds import OFTEN, built, found, indexed, names
 from tests.unit.registrations.matching import filters
 from tests.unit.registrations.matching.conditions import hierarchy
-from tests.unit.registrations.matching.programs import caught, differs, seeded
+from tests.unit.registrations.matching.programs import Add, caught, differs, seeded
 
 LENGTH = 500
 SOON = 200  # steps that reveal most mistakes
@@ -239,12 +241,25 @@ class LosesRefusedFilters(IndexMatcher):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wrong", [ForgetsTombstones, LosesRefusedFilters])
-def test_a_mistake_of_the_matcher_is_caught(wrong: type[IndexMatcher]) -> None:
+def test_a_matcher_that_forgets_tombstones_is_caught() -> None:
     def make(hierarchy: Any) -> IndexMatcher:
-        return wrong(hierarchy, OFTEN)
+        return ForgetsTombstones(hierarchy, OFTEN)
 
     assert caught(make, ScanMatcher, LENGTH)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [IndexMatcher, LosesRefusedFilters])
+def test_a_matcher_that_loses_filters_that_no_index_stores_is_caught(
+    kind: type[IndexMatcher],
+) -> None:
+    def make(hierarchy: Any) -> IndexMatcher:
+        return kind(hierarchy, OFTEN)
+
+    above = Compare(">", Field("x"), Const(1 << 70))  # of more than 64 bits
+    others = [Add(id, Spec(pairs=(("x", id),))) for id in range(1, 100)]
+    program = [Add(0, Spec(tests=(above,))), *others, Event("", "", {"x": 1 << 71})]
+    difference = differs(program, ScanMatcher, wrong=make)  # type: ignore[arg-type]
+    assert (difference is None) == (kind is IndexMatcher)
 
 
 # --- the compiled engine ---
@@ -271,6 +286,10 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "false",
     ),
     "an upper bound is not compared": ("highs[at] >= stab.above", "true"),
+    "an address of version 4 is none": (
+        "end != view.npos || inet_pton(AF_INET, address_.c_str(), bytes) != 1",
+        "true",
+    ),
     "only ASCII has lower case": ("PyUnicode_IS_ASCII(text)", "true"),
     "sets of alternatives are unknown": ("key >= implying_end_", "true"),
 }

@@ -3,19 +3,20 @@ lower case too, in every engine.
 """
 
 from collections.abc import Callable
+from ipaddress import ip_address
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from eventhub.event.envelope import Event
 from registrations.filters.ast import Path as Field
 from registrations.filters.ast import Text
-from registrations.filters.evaluate import no_supertypes
+from registrations.filters.evaluate import holds, no_supertypes
 from registrations.match_index.engines.available import ENGINES
 from registrations.match_index.format.builder import build_columns
 from registrations.match_index.format.decode import columns_of
 from registrations.match_index.format.index import Base
-from registrations.match_index.format.terms import keys_of_test
 from registrations.match_index.format.text_keys import GRAM_COSTS, WildcardKey, grams_of
 from registrations.matching.cost import every_event_cost
 from registrations.matching.memory_index import keyed
@@ -51,13 +52,14 @@ def test_each_text_is_found_by_itself(tmp_path: Path, engine: str) -> None:
         lambda n: Text("suffix", X, f"-{n:03}"),
         lambda n: Text("wildcard", X, f"a*-{n:03}*z"),
         lambda n: Text("equals-ignore-case", X, f"A-B-{n:03}"),
+        lambda n: Text("cidr", X, f"10.0.{n // 16}.{n % 16 * 16}/28"),
     )
     for number, test in enumerate(made):
         specs = {id: Spec(tests=(test(id),)) for id in range(500)}
         assert all(keyed(spec) is not None for spec in specs.values())
         base = built(tmp_path / str(number), specs)
         assert base.shards[0].head.tests == 0
-        text = "a-b-123-z" if number == 1 else "a-b-123"
+        text = ("a-b-123", "a-b-123-z", "a-b-123", "10.0.7.180")[number]
         assert found(base, engine, [Event("", "", {"x": text})], no_supertypes) == [[123]]
 
 
@@ -79,4 +81,59 @@ def test_only_wildcards_with_a_longer_part_find_their_filter() -> None:
     for text, cost in (("*a*b*", 2), ("*abc*", 1), ("*abcd*", 0)):
         form = (frozenset({Text("wildcard", X, text)}),)
         assert every_event_cost(form) == cost
-    assert keys_of_test(Text("cidr", X, "10.0.0.0/8"), None) is None
+    assert every_event_cost((frozenset({Text("cidr", X, "10.0.0.0/8")}),)) == 0
+
+
+# what is easily taken for an address, or for none
+NEARLY = (
+    *(
+        "1.2.3",
+        "1.2.3.4.5",
+        "01.2.3.4",
+        "1.2.3.256",
+        "1.2.3.4 ",
+        "1.2.3.4%1",
+        "1.2.3.4\0",
+        "1.2.3.٤",
+    ),
+    *(
+        ":",
+        "::",
+        ":::",
+        "1::2::3",
+        "1:2:3:4:5:6:7:8",
+        "1:2:3:4::5:6:7:8",
+        "::1%",
+        "::1%a%b",
+        "::1%a/b",
+    ),
+    *(
+        "::1%é",
+        "::1%" + "é" * 60,
+        "::1%" + "é" * 61,
+        "::ffff:1.2.3.4",
+        "::1.2.3.04",
+        "12345::",
+        "1::g",
+    ),
+)
+BLOCKS = ("0.0.0.0/0", "0.0.0.0/1", "1.2.0.0/16", "1.2.3.4/32", "::/0", "::/1", "::1/128", "::/96")
+
+
+@engines
+def test_addresses_are_read_as_python_reads_them(tmp_path: Path, engine: str) -> None:
+    random = Random(3)
+    texts = [*NEARLY]
+    for _ in range(3_000):
+        number = random.choice(
+            (random.getrandbits(32), random.getrandbits(128), random.getrandbits(17))
+        )
+        text = list(str(ip_address(number)))
+        for _ in range(random.randrange(3)):
+            text[random.randrange(len(text))] = random.choice(("", *":.0f%1", "::"))
+        texts.append("".join(text))
+    specs = {id: Spec(tests=(Text("cidr", X, block),)) for id, block in enumerate(BLOCKS)}
+    events = [Event("", "", {"x": text}) for text in texts]
+    expected = [[id for id, spec in specs.items() if holds(spec.tests[0], one)] for one in events]
+    assert 1_000 < sum(map(bool, expected)) < 2_800
+    assert found(built(tmp_path, specs), engine, events, no_supertypes) == expected
