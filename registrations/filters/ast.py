@@ -26,7 +26,7 @@ TextTest = Literal[
     "suffix-ignore-case",
     "cidr",
 ]
-ExpressionLanguage = Literal["cesql"]
+ExpressionLanguage = Literal["cesql", "cel"]
 IGNORING_CASE = ("equals-ignore-case", "prefix-ignore-case", "suffix-ignore-case")
 
 

@@ -45,7 +45,7 @@ def weight(node: Node, *, each: int = 1) -> int:
             sums = _sums(left) + _sums(right)
             return (1 + sums) * (1 if is_of_one and not sums else each)
         case Expression():
-            return program_of(node).size * each
+            return program_of(node).cost * each
         case Text("wildcard", parts=parts):
             return max(len(parts) - 2, 1)  # each part between two stars is a search
     return 1

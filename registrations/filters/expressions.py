@@ -7,11 +7,12 @@ from functools import lru_cache
 
 from eventhub.base import limits
 from registrations.filters.ast import Expression
+from registrations.filters.cel.program import cel_program
 from registrations.filters.cesql.program import cesql_program
 from registrations.filters.event_values import EventValues
 from registrations.filters.program import Program, Result
 
-_PROGRAMS: dict[str, Callable[[str], Program]] = {"cesql": cesql_program}
+_PROGRAMS: dict[str, Callable[[str], Program]] = {"cesql": cesql_program, "cel": cel_program}
 
 
 def program_of(expression: Expression) -> Program:

@@ -13,6 +13,7 @@ from eventhub.base.errors import EventHubError, InvalidField
 from registrations.filters import eventbridge, pairs
 from registrations.filters.ast import And, Compare, Const, Node, Path, Space, Truth
 from registrations.filters.bounds import bounded
+from registrations.filters.cel.tree import parse_cel
 from registrations.filters.cesql.tree import parse_cesql
 from registrations.filters.errors import FilterSyntax, UnknownLanguage
 from registrations.filters.predicate import parse_predicate
@@ -67,6 +68,12 @@ _ALL = (
         "ready",
         "Types, and an expression in the style of the OMG filter grammar.",
         "Ev1: MyAlarm | $Priority > 5",
+        "text",
+    ),
+    Language(
+        "cel",
+        "Conditions as one writes them: the Common Expression Language of Kubernetes and Eventarc.",
+        'total > 50 && country == "NO"',
         "text",
     ),
     Language(
@@ -146,6 +153,7 @@ _READERS: dict[str, Callable[[Any], _NodeAndVariable]] = {
     "propositional": lambda source: (parse_propositional(source), None),
     "predicate": lambda source: (parse_predicate(source), None),
     "ready": _ready,
+    "cel": lambda source: (parse_cel(source), None),
     "cesql": lambda source: (parse_cesql(source), None),
     "eventbridge": lambda source: (eventbridge.parse_eventbridge(source), None),
 }

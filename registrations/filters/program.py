@@ -16,10 +16,11 @@ class Result(NamedTuple):
 
 class Program(NamedTuple):
     """A parsed expression. `required`: paths without which it does not hold; `paths`: all that it
-    may read; `size`: its parts.
+    may read; `size`: its parts; `cost`: to evaluate it, in tests of one value.
     """
 
     required: tuple[Path, ...]
     paths: tuple[Path, ...]
     size: int
+    cost: int
     run: Callable[[EventValues], Result]

@@ -87,6 +87,7 @@ def test_each_language_marks_its_mistakes_and_leads_on_to_predicate(desk: Desk) 
     for language, wrong, marked, words in (
         ("ready", "Order | $total = 5", "=", "Line 1, column 16:"),
         ("propositional", "(and user (or))", "or", "Line 1, column 12:"),
+        ("cel", "event.type == 'order' && total = 5", "=", "Line 1, column 32:"),
         ("cesql", "type = 'order' AND total == 5", "=", "Line 1, column 27:"),
         ("eventbridge", '{"detail": {"total": 5}}', '"total"', "detail.total:"),
         ("eventbridge", '{"detail": ', None, "This is not JSON"),

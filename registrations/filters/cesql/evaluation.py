@@ -14,12 +14,13 @@ from registrations.filters.cesql.terms import (
     MISSING_FUNCTION,
     ZERO,
     CesqlError,
-    CesqlTerm,
     CesqlType,
     CesqlValue,
     function_of,
     type_of,
+    type_of_term,
 )
+from registrations.filters.terms import Term
 from registrations.filters.values import MISSING
 
 Lookup = Callable[[str], Any]  # the value of an attribute, or MISSING
@@ -34,7 +35,7 @@ class CesqlOutcome(NamedTuple):
     error: CesqlError | None
 
 
-def evaluate(term: CesqlTerm, lookup: Lookup) -> CesqlOutcome:
+def evaluate(term: Term, lookup: Lookup) -> CesqlOutcome:
     """Evaluate an expression. After an error the value is that of the failed function if it is the
     whole expression, or the zero value of the expression's type.
     """
@@ -42,7 +43,7 @@ def evaluate(term: CesqlTerm, lookup: Lookup) -> CesqlOutcome:
         return CesqlOutcome(_Run(lookup).value(term), None)
     except CesqlError as error:
         own = error.term is term and error.value is not None
-        return CesqlOutcome(error.value if own else ZERO[term.type()], error)  # type: ignore[arg-type]
+        return CesqlOutcome(error.value if own else ZERO[type_of_term(term)], error)  # type: ignore[arg-type]
 
 
 class _Run:
@@ -52,26 +53,27 @@ class _Run:
         self._lookup = lookup
         self._steps = limits.EXPRESSION_STEPS_MAX
 
-    def value(self, term: CesqlTerm) -> CesqlValue:
+    def value(self, term: Term) -> CesqlValue:
         self._work(1)
         op, args = term.op, term.args
         if op == "literal":
-            return term.value
+            known: CesqlValue = term.value
+            return known
         if op == "attribute":
-            return self._attribute(str(term.value))
+            return self._attribute(term.value)
         if op in ("AND", "OR"):
             return self._joined(args, last=op == "OR")
         if op == "NOT":
             return not self._truth(args[0])
         if op == "EXISTS":
-            return self._lookup(str(args[0].value)) is not MISSING
+            return self._lookup(args[0].value) is not MISSING
         if op == "LIKE":
-            return self._is_like(self._text(args[0]), str(args[1].value))
+            return self._is_like(self._text(args[0]), args[1].value)
         if op == "IN":
             return self._is_in(args)
         return self._operation(term)
 
-    def _operation(self, term: CesqlTerm) -> CesqlValue:
+    def _operation(self, term: Term) -> CesqlValue:
         op, args = term.op, term.args
         if op in ("=", "!="):
             left, right = self.value(args[0]), self.value(args[1])
@@ -86,7 +88,7 @@ class _Run:
             return _within(_ARITHMETIC[op](self._integer(args[0]), self._integer(args[1])))
         return self._called(term)
 
-    def _called(self, term: CesqlTerm) -> CesqlValue:
+    def _called(self, term: Term) -> CesqlValue:
         found = function_of(term.op, len(term.args))
         if found is None:
             raise CesqlError(MISSING_FUNCTION, f"there is no {term.op} of {len(term.args)} values")
@@ -115,11 +117,11 @@ class _Run:
             raise CesqlError("missingAttribute", f"{name} is no text, number or boolean")
         return value
 
-    def _joined(self, args: tuple[CesqlTerm, ...], *, last: bool) -> bool:
+    def _joined(self, args: tuple[Term, ...], *, last: bool) -> bool:
         """Evaluate until one is the decisive result."""
         return any(self._truth(arg) for arg in args) if last else all(map(self._truth, args))
 
-    def _is_in(self, args: tuple[CesqlTerm, ...]) -> bool:
+    def _is_in(self, args: tuple[Term, ...]) -> bool:
         """Test whether one of the further values equals the first, cast to its type."""
         one = self.value(args[0])
         others = [self.value(arg) for arg in args[1:]]
@@ -130,13 +132,13 @@ class _Run:
         self._work(sum(part.chars for part in parts) * len(text) // _CHARS_PER_STEP)
         return fits_parts(parts, text)
 
-    def _truth(self, term: CesqlTerm) -> bool:
+    def _truth(self, term: Term) -> bool:
         return bool(_cast(self.value(term), "boolean"))
 
-    def _integer(self, term: CesqlTerm) -> int:
+    def _integer(self, term: Term) -> int:
         return int(_cast(self.value(term), "integer"))
 
-    def _text(self, term: CesqlTerm) -> str:
+    def _text(self, term: Term) -> str:
         return str(_cast(self.value(term), "text"))
 
     def _work(self, steps: int) -> None:

@@ -1,5 +1,8 @@
-"""The terms of CESQL expressions, and the table of functions by which terms have types. Plain
-module.
+"""The types and functions of CESQL. Plain module.
+
+A term's `op` is `literal` or `attribute` (both with `value`), `negative`, an operator, or the name
+of a function in upper case. The pattern of LIKE and the name of EXISTS are terms as well. `value`
+of LIKE and IN: whether their place includes a NOT before them.
 
 Source: CloudEvents SQL Expression Language 1.0.0, cesql/spec.md of cloudevents/spec.
 """
@@ -8,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from registrations.filters.ast import TextPosition
+from registrations.filters.terms import Term
 
 CesqlValue = str | int | bool
 CesqlType = Literal["text", "integer", "boolean"]
@@ -29,56 +32,7 @@ class CesqlError(Exception):
         self.kind = kind
         self.message = message
         self.value = value
-        self.term: CesqlTerm | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CesqlTerm:
-    """A part of an expression. `op`: `literal`, `attribute` (both with `value`), `negative`, an
-    operator, or the name of a function in upper case. The pattern of LIKE and the name of EXISTS
-    are the second and the only term. `value` of LIKE and IN: whether their place includes a NOT
-    before them. `start` and `end`: its place in the text, with parentheses.
-    """
-
-    op: str
-    args: tuple["CesqlTerm", ...]
-    value: CesqlValue
-    start: int
-    end: int
-    position: TextPosition
-    depth: int
-
-    def type(self) -> CesqlType | None:
-        """Return the type of its values; None if it depends on the event or the function does not
-        exist.
-        """
-        if self.op in _BOOLEAN:
-            return "boolean"
-        if self.op in _INTEGER:
-            return "integer"
-        if self.op == "literal":
-            return type_of(self.value)
-        found = function_of(self.op, len(self.args))
-        return None if found is None else found.result
-
-    def attributes(self) -> Iterator[str]:
-        """Yield the names of the attributes that it may read."""
-        if self.op == "attribute":
-            yield str(self.value)
-        for arg in self.args:
-            yield from arg.attributes()
-
-    def required(self) -> Iterator[str]:
-        """Yield the attributes without which it has an error."""
-        if self.op == "attribute":
-            yield str(self.value)
-        elif self.op != "EXISTS":
-            always = self.args[:1] if self.op in ("AND", "OR") else self.args
-            for arg in always:
-                yield from arg.required()
-
-    def size(self) -> int:
-        return 1 + sum(arg.size() for arg in self.args)
+        self.term: Term | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +43,38 @@ class CesqlFunction:
     result: CesqlType
     call: Callable[..., CesqlValue]
     rest: CesqlType | None = None
+
+
+def type_of_term(term: Term) -> CesqlType | None:
+    """Return the type of a term's values; None if it depends on the event or the function does not
+    exist.
+    """
+    if term.op in _BOOLEAN:
+        return "boolean"
+    if term.op in _INTEGER:
+        return "integer"
+    if term.op == "literal":
+        return type_of(term.value)
+    found = function_of(term.op, len(term.args))
+    return None if found is None else found.result
+
+
+def attributes_in(term: Term) -> Iterator[str]:
+    """Yield the names of the attributes that a term may read."""
+    if term.op == "attribute":
+        yield term.value
+    for arg in term.args:
+        yield from attributes_in(arg)
+
+
+def required_by(term: Term) -> Iterator[str]:
+    """Yield the attributes without which a term has an error."""
+    if term.op == "attribute":
+        yield term.value
+    elif term.op != "EXISTS":
+        always = term.args[:1] if term.op in ("AND", "OR") else term.args
+        for arg in always:
+            yield from required_by(arg)
 
 
 def type_of(value: CesqlValue) -> CesqlType:

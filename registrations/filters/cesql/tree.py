@@ -34,9 +34,10 @@ from registrations.filters.cesql.evaluation import (
     like_parts,
 )
 from registrations.filters.cesql.program import checked_term
-from registrations.filters.cesql.terms import CesqlTerm, CesqlValue
+from registrations.filters.cesql.terms import CesqlValue, attributes_in
 from registrations.filters.errors import FilterTooLarge
 from registrations.filters.junctions import ALWAYS, NEVER, all_of, any_of, opposite
+from registrations.filters.terms import Term
 from registrations.filters.values import MISSING, number_of
 
 _INVERSE: dict[Comparison, Comparison] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
@@ -61,11 +62,11 @@ class _Translation:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._nodes: dict[tuple[CesqlTerm, int], Node] = {}
-        self._cases: dict[CesqlTerm, _Cases] = {}
+        self._nodes: dict[tuple[Term, int], Node] = {}
+        self._cases: dict[Term, _Cases] = {}
         self._sizes: dict[int, int] = {}
 
-    def node(self, term: CesqlTerm, case: int) -> Node:
+    def node(self, term: Term, case: int) -> Node:
         """Return the filter of a case of a term: TRUE, FALSE or DEFINED, which is without error."""
         found = self._nodes.get((term, case))
         if found is None:
@@ -73,7 +74,7 @@ class _Translation:
             self._check_size(found, term)
         return found
 
-    def _built(self, term: CesqlTerm, case: int) -> Node:
+    def _built(self, term: Term, case: int) -> Node:
         if term.op == "NOT":
             return self.node(term.args[0], (FALSE, TRUE, DEFINED)[case])
         if term.op not in ("AND", "OR", "XOR") or self._is_expression(term):
@@ -90,7 +91,7 @@ class _Translation:
             for index, arg in enumerate(term.args)
         )
 
-    def _either(self, args: tuple[CesqlTerm, ...], case: int) -> Node:
+    def _either(self, args: tuple[Term, ...], case: int) -> Node:
         one, other = args
         if case == DEFINED:
             return all_of(self.node(arg, DEFINED) for arg in args)
@@ -98,7 +99,7 @@ class _Translation:
         pairs = ((TRUE, unlike), (FALSE, FALSE if unlike == TRUE else TRUE))
         return any_of(all_of((self.node(one, a), self.node(other, b))) for a, b in pairs)
 
-    def _defined(self, term: CesqlTerm) -> Node:
+    def _defined(self, term: Term) -> Node:
         """Build the test that no part has an error, up to the one that decides."""
         decisive = FALSE if term.op == "AND" else TRUE
         found = self.node(term.args[-1], DEFINED)
@@ -107,20 +108,20 @@ class _Translation:
             found = all_of((self.node(arg, DEFINED), rest))
         return found
 
-    def _is_expression(self, term: CesqlTerm) -> bool:
+    def _is_expression(self, term: Term) -> bool:
         """Return whether nothing in a term is a test of the tree."""
         if term.op in ("AND", "OR", "XOR", "NOT"):
             return all(map(self._is_expression, term.args))
         return isinstance(self._tested(term)[TRUE], Expression)
 
-    def _tested(self, term: CesqlTerm) -> _Cases:
+    def _tested(self, term: Term) -> _Cases:
         found = self._cases.get(term)
         if found is None:
             found = self._cases[term] = self._test(term)
         return found
 
-    def _test(self, term: CesqlTerm) -> _Cases:
-        if not any(term.attributes()):
+    def _test(self, term: Term) -> _Cases:
+        if not any(attributes_in(term)):
             value = _constant(term)
             known = None if value is None else cast_or_none(value, "boolean")
             if known is None:
@@ -139,7 +140,7 @@ class _Translation:
             found = self._like(term)
         return found or self._expression(term)
 
-    def _expression(self, term: CesqlTerm) -> _Cases:
+    def _expression(self, term: Term) -> _Cases:
         text = self._text[term.start : term.end]
         written = (text, f"NOT ({text})", f"({text}) OR TRUE")
         if term.op in ("LIKE", "IN") and term.value:
@@ -147,11 +148,11 @@ class _Translation:
         one, other, defined = (Expression("cesql", each, term.position) for each in written)
         return one, other, defined
 
-    def _like(self, term: CesqlTerm) -> _Cases | None:
-        path, parts = _path(term.args[0]), like_parts(str(term.args[1].value))
+    def _like(self, term: Term) -> _Cases | None:
+        path, parts = _path(term.args[0]), like_parts(term.args[1].value)
         if path is None:
             return None
-        name, exists = name_of(str(term.args[0].value)), Exists(path, term.position)
+        name, exists = name_of(term.args[0].value), Exists(path, term.position)
         if len(parts) == 1 and len(parts[0].texts) == 1:
             return _of_text(term, name, path, parts[0].texts[0])
         if not any(text for part in parts for text in part.texts) and _is_plain(parts):
@@ -167,7 +168,7 @@ class _Translation:
             ALWAYS if name in REQUIRED else exists,
         )
 
-    def _check_size(self, node: Node, term: CesqlTerm) -> None:
+    def _check_size(self, node: Node, term: Term) -> None:
         """Raise FilterTooLarge early: parts of the tree that are repeated multiply."""
         items = node.items if isinstance(node, And | Or) else ()
         size = self._sizes[id(node)] = 1 + sum(self._sizes.get(id(item), 1) for item in items)
@@ -175,13 +176,13 @@ class _Translation:
             raise FilterTooLarge(position=term.position, parts_max=limits.FILTER_PARTS_MAX)
 
 
-def _compared(term: CesqlTerm) -> _Cases | None:
+def _compared(term: Term) -> _Cases | None:
     """Return the cases of a comparison of an attribute and a constant."""
     op: Comparison = term.op  # type: ignore[assignment]
     left, right = term.args
     for one, other, relation in ((left, right, op), (right, left, FLIPPED[op])):
         path = _path(one)
-        if path is None or any(other.attributes()):
+        if path is None or any(attributes_in(other)):
             continue
         value = _constant(other)
         if value is None:
@@ -194,7 +195,7 @@ def _compared(term: CesqlTerm) -> _Cases | None:
     return None
 
 
-def _ordered(term: CesqlTerm, path: Path, op: Comparison, value: CesqlValue) -> _Cases:
+def _ordered(term: Term, path: Path, op: Comparison, value: CesqlValue) -> _Cases:
     number = cast_or_none(value, "integer")
     if number is None:
         return _NOTHING
@@ -202,13 +203,13 @@ def _ordered(term: CesqlTerm, path: Path, op: Comparison, value: CesqlValue) -> 
     return test, replace(test, op=_INVERSE[op]), _numeric(path, term)
 
 
-def _equal(term: CesqlTerm, of: CesqlTerm, value: CesqlValue) -> _Cases | None:
+def _equal(term: Term, of: Term, value: CesqlValue) -> _Cases | None:
     """Return the cases of an attribute that equals a constant after a cast to its type."""
     path = _path(of)
     if path is None:
         return None
     if isinstance(value, str):
-        return _of_text(term, name_of(str(of.value)), path, value)
+        return _of_text(term, name_of(of.value), path, value)
     if isinstance(value, bool):
         one, other = (_in_values(path, (each, *_TRUTHS[each]), term) for each in (value, not value))
         return one, other, any_of((one, other))
@@ -217,7 +218,7 @@ def _equal(term: CesqlTerm, of: CesqlTerm, value: CesqlValue) -> _Cases | None:
     return _in_values(path, (value, str(value)), term), all_of((numeric, *unlike)), numeric
 
 
-def _of_text(term: CesqlTerm, name: str, path: Path, text: str) -> _Cases:
+def _of_text(term: Term, name: str, path: Path, text: str) -> _Cases:
     """Return the cases of an attribute that equals a text after a cast to a text."""
     forms = _forms(text) if path.space == "attributes" else (text,)
     absent = name in REQUIRED and REQUIRED[name] == text
@@ -237,8 +238,8 @@ def _present(name: str, path: Path, test: Node, *, absent: bool) -> _Cases:
     return test, all_of((exists, opposite(test))), exists
 
 
-def _exists(term: CesqlTerm) -> _Cases | None:
-    name = name_of(str(term.args[0].value))
+def _exists(term: Term) -> _Cases | None:
+    name = name_of(term.args[0].value)
     if name in REQUIRED or name == "specversion":
         return ALWAYS, NEVER, ALWAYS
     path = path_of_attribute(name)
@@ -248,9 +249,9 @@ def _exists(term: CesqlTerm) -> _Cases | None:
     return exists, Not(exists), ALWAYS
 
 
-def _in(term: CesqlTerm) -> _Cases | None:
+def _in(term: Term) -> _Cases | None:
     path, others = _path(term.args[0]), term.args[1:]
-    if path is None or any(True for other in others for _ in other.attributes()):
+    if path is None or any(True for other in others for _ in attributes_in(other)):
         return None
     texts = []
     for other in others:
@@ -258,13 +259,13 @@ def _in(term: CesqlTerm) -> _Cases | None:
         if value is None:
             return _NOTHING
         texts.append(str(cast_or_none(value, "text")))
-    name = name_of(str(term.args[0].value))
+    name = name_of(term.args[0].value)
     forms = [form for text in texts for form in _forms(text)]
     test = _in_values(path, forms if path.space == "attributes" else texts, term)
     return _present(name, path, test, absent=name in REQUIRED and REQUIRED[name] in texts)
 
 
-def _in_values(path: Path, values: Iterable[Scalar], term: CesqlTerm) -> Compare | In:
+def _in_values(path: Path, values: Iterable[Scalar], term: Term) -> Compare | In:
     constants = tuple(dict.fromkeys(map(Const, values)))
     if len(constants) == 1:
         return Compare("=", path, constants[0], term.position)
@@ -281,12 +282,12 @@ def _forms(text: str) -> tuple[Scalar, ...]:
     return (text, number) if str(number) == text else (text,)
 
 
-def _numeric(path: Path, term: CesqlTerm) -> Node:
+def _numeric(path: Path, term: Term) -> Node:
     """Return a test that the attribute is a number or the text of one."""
     return Compare(">=", path, Const(limits.INTEGER_MIN), term.position)
 
 
-def _text_test(path: Path, parts: tuple[LikePart, ...], term: CesqlTerm) -> Text:
+def _text_test(path: Path, parts: tuple[LikePart, ...], term: Term) -> Text:
     """Return the test of a pattern; `_` stands for any characters in it."""
     texts = [text for part in parts for text in part.texts]
     match texts if _is_plain(parts) else ():
@@ -305,12 +306,12 @@ def _is_plain(parts: tuple[LikePart, ...]) -> bool:
     return all(len(part.texts) == 1 for part in parts)
 
 
-def _constant(term: CesqlTerm) -> CesqlValue | None:
+def _constant(term: Term) -> CesqlValue | None:
     value, error = evaluate(term, lambda _: MISSING)
     return value if error is None else None
 
 
-def _path(term: CesqlTerm) -> Path | None:
+def _path(term: Term) -> Path | None:
     """Return the path of an attribute; None for all else."""
-    found = path_of_attribute(name_of(str(term.value))) if term.op == "attribute" else None
+    found = path_of_attribute(name_of(term.value)) if term.op == "attribute" else None
     return None if found is None else replace(found, position=term.position)

@@ -13,6 +13,7 @@ FILTERS: dict[str, Any] = {
     "predicate": "(and (= @type 'order) (> total 9) (not (exists refund)))",
     "propositional": "(and customer total)",
     "ready": "Ev1: shop::order | $total > 9 and $tags == 'new'",
+    "cel": "event.type == 'order' && total + 1 > 10 && !has(refund)",
     "cesql": "type = 'order' AND total + 1 > 10 AND NOT EXISTS refund",
     "eventbridge": {"detail-type": ["order"], "detail": {"total": [{"numeric": [">", 9]}]}},
 }
@@ -26,6 +27,7 @@ EXPECTED = {
     "predicate": [1, 4],
     "propositional": [3, 4],
     "ready": [1, 4],
+    "cel": [1, 4],
     "cesql": [1, 4],
     "eventbridge": [1, 2, 4],
 }
@@ -117,6 +119,7 @@ def test_a_filter_is_returned_as_it_was_written_and_in_the_predicate_language(
         ("predicate", "(and (= type 'error)\n  (like user 'Joe))", (2, 4)),
         ("propositional", JOE, (1, 11)),
         ("ready", "Ev1: MyAlarm | $Priority >", (1, 27)),
+        ("cel", "event.type == 'order'\n && total = 5", (2, 11)),
         ("cesql", "type = 'order'\n AND total >", (2, 13)),
     ],
 )

@@ -84,7 +84,7 @@ _OPTIONS = (
     click.option("--filter", metavar="FILTER", help="Only events that match a filter,"
                  " such as \"(> total 9)\"; instead of the four options before."),
     click.option("--language", metavar="NAME", help="The language of --filter: predicate (by"
-                 " default), propositional, ready, cesql, eventbridge."),
+                 " default), propositional, ready, cel, cesql, eventbridge."),
 )  # fmt: skip
 
 

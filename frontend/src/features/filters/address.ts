@@ -4,7 +4,7 @@ import type { Faults } from "../../api/address";
 import { attributesAt } from "../../parts/pairs/address";
 import { type FilterDraft, draftOf, type Language, PAIRS } from "./draft";
 
-const LANGUAGES: Record<Language["name"], true> = { pairs: true, propositional: true, predicate: true, ready: true, cesql: true, eventbridge: true };
+const LANGUAGES: Record<Language["name"], true> = { pairs: true, propositional: true, predicate: true, ready: true, cel: true, cesql: true, eventbridge: true };
 
 export function draftAt(search: URLSearchParams, faults: Faults): FilterDraft {
   const language = search.get("language") ?? PAIRS;

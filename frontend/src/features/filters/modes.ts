@@ -81,4 +81,23 @@ const cesql = StreamLanguage.define({
   },
 });
 
-export const MODES = { predicate, propositional, ready, cesql } as const;
+/** Of `total > 50 && country == "NO"`. */
+const cel = StreamLanguage.define({
+  startState: () => null,
+  token: (stream) => {
+    if (stream.eatSpace()) return null;
+    if (stream.match("//")) {
+      stream.skipToEnd();
+      return "comment";
+    }
+    if (stream.match(/^[rR]?(?:'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?)/)) return "string";
+    if (stream.match(/^\d[\w.]*/)) return "number";
+    if (stream.match(/^(?:true|false|null)\b/)) return "bool";
+    if (stream.match(/^in\b/) || stream.match(/^[A-Za-z_]\w*(?=\()/)) return "keyword";
+    if (stream.match(/^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*(?![\w(]))*/)) return "variableName";
+    stream.next();
+    return null;
+  },
+});
+
+export const MODES = { predicate, propositional, ready, cel, cesql } as const;

@@ -46,7 +46,7 @@ def test_the_example_of_each_language_is_a_filter_and_can_be_shown(name: str) ->
 
 
 def test_an_unknown_language_is_an_error_that_lists_them() -> None:
-    with pytest.raises(UnknownLanguage, match="predicate, ready, cesql, eventbridge"):
+    with pytest.raises(UnknownLanguage, match="predicate, ready, cel, cesql, eventbridge"):
         parse("sql", "SELECT 1")
 
 
@@ -308,6 +308,7 @@ HEADINGS = {
     "## Values": "predicate",
     "## Objects in lists": "predicate",
     "## READY": "ready",
+    "## CEL": "cel",
     "## CESQL": "cesql",
 }
 ROWS = [(language, *row) for heading, language in HEADINGS.items() for row in table(heading)]

@@ -77,10 +77,12 @@ tests: st.SearchStrategy[Node] = st.one_of(
     st.builds(Text, st.sampled_from(("prefix", "suffix", "substring")), paths, st.text(max_size=2)),
     st.builds(Text, st.just("wildcard"), paths, wildcards),
     st.builds(Exists, paths),
-    st.builds(
-        Expression,
-        st.just("cesql"),
-        st.sampled_from(("LENGTH(a) > size", 'a = b OR\n"\\"" <> a', "size / 0 = 1")),
+    st.sampled_from(
+        (
+            Expression("cesql", 'a = b OR\n"\\"" <> a'),
+            Expression("cesql", "LENGTH(a) > size"),
+            Expression("cel", "size(a) > 1 || a.b == size"),
+        )
     ),
     st.builds(OfType, st.sampled_from((None, *TYPES)), st.sampled_from(TYPES), st.booleans()),
     st.builds(OfType, st.sampled_from((None, *TYPES)), st.none()),

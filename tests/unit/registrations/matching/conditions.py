@@ -48,8 +48,13 @@ ENVELOPE = ("source", "key", "domain", "type", "application", "priority", "time"
 WORDS = ("", "s", "a", "c", "a:b", 0, 1, 7)  # of the envelope and the environment
 OUTER = ("a", "a", "a.b", "b")  # objects, and what is in them
 INNER = ("b", "c", "b.c")
-CESQL = ("a < x", "LENGTH(x) > 1", "CONCAT(x, y) LIKE '_1%'", "y + 1 = x", "EXISTS z OR x != a",
-         "domain = a OR ehpriority < x")  # fmt: skip
+EXPRESSIONS = tuple(
+    Expression("cesql", text)
+    for text in ("a < x", "LENGTH(x) > 1", "CONCAT(x, y) LIKE '_1%'", "y + 1 = x")
+) + tuple(
+    Expression("cel", text)
+    for text in ("size(x) == 2 || size(x) > 2", "a + y > 2.5", "x in [y, '11']", "!(a == y)")
+)
 PARENTS = {"c.d": ("c",), "b:c": ("c", "="), "=": ()}
 
 
@@ -92,7 +97,7 @@ def _positive(random: Random, names: tuple[str, ...]) -> Node:
         inner = tuple(seeded_test(random, INNER) for _ in range(random.choice((1, 2, 2))))
         return Within(Path(random.choice(OUTER)), And(inner))
     if dice < 0.82:
-        return Expression("cesql", random.choice(CESQL))
+        return random.choice(EXPRESSIONS)
     if dice < 0.87:
         return In(path, tuple(Const(skewed(random, FREQUENT)) for _ in range(3)))
     return _outside(random)
@@ -185,7 +190,7 @@ positive: st.SearchStrategy[Node] = st.one_of(
     st.builds(In, _any_paths, st.lists(_constants, min_size=1, max_size=3).map(tuple)),
     st.builds(Text, st.sampled_from(TEXTS), _any_paths, st.sampled_from(PATTERNS)),
     st.builds(Exists, _any_paths),
-    st.builds(Expression, st.just("cesql"), st.sampled_from(CESQL)),
+    st.sampled_from(EXPRESSIONS),
     st.builds(
         lambda outer, inner: Within(Path(outer), And(tuple(inner))),
         st.sampled_from(OUTER),
