@@ -825,7 +825,6 @@ INTEGER_MAX = (1 << 64) - 1  # the greatest unsigned integer of 64 bits
 ARITHMETIC_RESULTS_MAX = 100  # of one calculation with lists; with more it has no result
 EXPRESSION_STEPS_MAX = 10_000  # to evaluate one of CESQL or CEL for an event: about 10 ms
 EXPRESSION_CHARS_MAX = 65_536  # of the texts that one of its functions takes
-EXPRESSIONS_CACHED_MAX = 4_096  # parsed ones, in a process; some 5 KB each
 # the cost for each event of one stream of one client's filters, or of one socket's: tests of about
 # 2 us (registrations/filters/evaluation_cost.py), so 10 ms; 1.2 s for an event designed for it,
 # less than a lease

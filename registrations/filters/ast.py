@@ -5,7 +5,7 @@ same but are written differently are different trees (normal.py compares their m
 """
 
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from registrations.filters.wildcard import wildcard_parts
 
@@ -150,12 +150,14 @@ class OfType:
 @dataclass(frozen=True, slots=True)
 class Expression:
     """An expression of CESQL or CEL that no other node can express; it holds if its value is true.
-    It is evaluated as its language says (expressions.py).
+    It is evaluated as its language says (expressions.py). `program`: what it is parsed into, at its
+    first use.
     """
 
     language: ExpressionLanguage
     text: str
     position: TextPosition | None = field(default=None, compare=False, repr=False)
+    program: Any = field(default=None, init=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

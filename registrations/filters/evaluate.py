@@ -26,7 +26,7 @@ from registrations.filters.ast import (
 from registrations.filters.event_values import EventValues, deciding, keys_of, meet
 from registrations.filters.expressions import result_of
 from registrations.filters.objects import Objects
-from registrations.filters.paths import attributes_of
+from registrations.filters.paths import all_paths
 from registrations.filters.values import MISSING, key_of, ordered
 
 # Returns an event's type, then its declared supertypes.
@@ -77,7 +77,8 @@ def _holding(node: Node, objects: Objects, values: EventValues, hierarchy: TypeH
     found_at_once = objects.holding(node)
     if found_at_once is not None:
         return found_at_once
-    if not any(attributes_of(node)):  # it tests the event, not the objects
+    reads_objects = any(path.space == "attributes" for path in all_paths(node))
+    if not reads_objects:
         return objects.every if _test_holds(node, values, hierarchy) else 0
     return _one_by_one(node, objects, values, hierarchy)
 

@@ -78,6 +78,16 @@ def asks_of_type(node: Node) -> bool:
     return isinstance(node, OfType)
 
 
+def has_expression(node: Node) -> bool:
+    """Return whether a part of a filter is evaluated as an expression."""
+    match node:
+        case And(items) | Or(items):
+            return any(map(has_expression, items))
+        case Not(item) | Within(_, item):
+            return has_expression(item)
+    return isinstance(node, Expression)
+
+
 def moved(path: Path, base: str) -> Path:
     """Return the full path of a path into the object at `base`."""
     if not base or path.space != "attributes":

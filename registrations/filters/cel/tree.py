@@ -29,6 +29,7 @@ from registrations.filters.cel.fields import path_of_term
 from registrations.filters.cel.program import checked_cel
 from registrations.filters.errors import FilterTooLarge
 from registrations.filters.junctions import ALWAYS, NEVER, all_of, any_of
+from registrations.filters.paths import has_expression
 from registrations.filters.terms import Term
 
 _Pair = tuple[Node, Node]  # where a term is true, and where it is false
@@ -172,7 +173,7 @@ class _CelTree:
         found = self._member_test(path, body, term.value)
         if found is None:
             inner = _CelTree(self._text, term.value).pair(body)[0]
-            if not _has_expression(inner):
+            if not has_expression(inner):
                 found = Within(path, inner, term.position)
         return None if found is None else (found, self._expression(term)[1])
 
@@ -222,14 +223,6 @@ def _root(term: Term) -> Term:
     while term.op in ("field", "index"):
         term = term.args[0]
     return term
-
-
-def _has_expression(node: Node) -> bool:
-    if isinstance(node, Expression):
-        return True
-    items = node.items if isinstance(node, And | Or) else ()
-    inner = (node.item,) if isinstance(node, Not | Within) else items
-    return any(map(_has_expression, inner))
 
 
 def _check_size(node: Node, term: Term) -> None:

@@ -86,10 +86,21 @@ class _Translation:
         decisive = FALSE if term.op == "AND" else TRUE
         if case != decisive:
             return all_of(self.node(arg, case) for arg in term.args)
-        return any_of(
-            all_of([*(self.node(one, DEFINED) for one in term.args[:index]), self.node(arg, case)])
-            for index, arg in enumerate(term.args)
-        )
+        return self._decided(term, case)
+
+    def _decided(self, term: Term, case: int) -> Node:
+        """Build the filter of the case that one part decides, if those before it have no error."""
+        found: list[Node] = []
+        before: Node = ALWAYS
+        size = 0
+        for arg in term.args:
+            part = all_of((before, self.node(arg, case)))
+            before = all_of((before, self.node(arg, DEFINED)))
+            found.append(part)
+            size += len(part.items) if isinstance(part, And) else 1
+            if size > limits.FILTER_PARTS_MAX:
+                raise FilterTooLarge(position=arg.position, parts_max=limits.FILTER_PARTS_MAX)
+        return any_of(found)
 
     def _either(self, args: tuple[Term, ...], case: int) -> Node:
         one, other = args

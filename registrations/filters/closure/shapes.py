@@ -27,7 +27,7 @@ from registrations.filters.ast import (
 from registrations.filters.closure.union import Closure
 from registrations.filters.evaluate import TypeHierarchy, holds, no_supertypes
 from registrations.filters.event_values import EventValues
-from registrations.filters.paths import all_paths, asks_of_type
+from registrations.filters.paths import all_paths, asks_of_type, has_expression
 
 InterestAnswer = Literal["yes", "no", "maybe"]
 _TEXTS = ("domain", "type")
@@ -155,7 +155,8 @@ class InterestCheck:
                 known = _known(path, shape)
             case Within():
                 paths = all_paths(part)
-                known = not asks_of_type(part) and all(_known(path, shape) for path in paths)
+                known = not asks_of_type(part) and not has_expression(part)
+                known = known and all(_known(path, shape) for path in paths)
             case _:
                 known = False
         return holds(part, self._values, self._hierarchy) if known else None

@@ -229,3 +229,10 @@ def test_an_explanation_names_the_error_and_the_values() -> None:
     assert "tags is missing" in explain(node, event()).why
     found = explain(node, event({"tags": ["a"]}))
     assert (found.op, found.held, found.evaluated[0].values) == ("cel", False, ("a",))
+
+
+def test_an_expression_within_an_object_reads_the_object() -> None:
+    node = parse("predicate", '(within labels (cel "has(name) || size(tags) > 1"))').node
+    assert holds(node, event({"labels": [{"color": "red"}, {"name": "bug"}]}))
+    assert holds(node, event({"labels": {"tags": ["a", "b"]}}))
+    assert not holds(node, event({"labels": [{"color": "red"}], "name": "bug"}))
