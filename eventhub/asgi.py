@@ -131,6 +131,7 @@ class AsgiApplication:
             pulled_sessions(hub.env.database_url, services, delivery)
         )
         sessions = SessionServices(delivery, pulls)
+        keyring = Keyring((hub.env.secret_key, *hub.env.secret_key_fallbacks))
         origins = Origins((*hub.env.origins, *hub.env.cors_origins), hub.env.allowed_hosts)
         routes = (
             *HTTP_ROUTES,
@@ -138,10 +139,10 @@ class AsgiApplication:
             *EXPLAIN_ROUTES,
             *interest_routes(hub.authorizer, hub.closures),
             *listen_routes(services, monitor, archive),
-            *mcp_routes(ServedListeners(services, monitor), origins, self._route),
+            *mcp_routes(ServedListeners(services, monitor), origins, self._route, keyring),
             *session_routes(services, sessions, monitor),
             *pull_routes(pulls, monitor),
-            *source_routes(Keyring((hub.env.secret_key, *hub.env.secret_key_fallbacks))),
+            *source_routes(keyring),
         )
         emits = _emits()
         emit_services = EmitServices(hub.log, hub.authorizer, hub.types)

@@ -41,6 +41,7 @@ from eventhub.worker.beat import TIMETABLE
 from eventhub.worker.delivery_task import DeliverTask
 from eventhub.worker.steps import attach
 from eventhub.worker.task_base import HubTask, progress
+from registrations.endpoints.expiry import delete_expired
 from registrations.match_index.builds.task import IndexBuilder
 from registrations.purge import VersionPurge
 from sparkjobs.runs.task import RunPerformer, request_scheduled_run
@@ -151,6 +152,12 @@ def purge_versions() -> None:
     """Delete ended versions of registrations that nothing can need any more."""
     env = read_env()
     _purging.run(env.database_direct_url, Path(env.data))
+
+
+@app.task(name="registrations.delete_expired", waits=True, max_retries=None)  # type: ignore[untyped-decorator]
+def delete_expired_endpoints() -> None:
+    """Delete the endpoints that have expired, with the registrations that name them."""
+    delete_expired(read_env().database_direct_url)
 
 
 @app.task(name=DELETE_DUE, waits=True, max_retries=None)  # type: ignore[untyped-decorator]

@@ -46,6 +46,7 @@ ENDED = Q(until_barrier__isnull=False)
 OF_SESSION = Q(session__isnull=False)
 OF_GROUP = Q(session_group__isnull=False)
 ORDERED_BY_KEY = Q(ordered=True) & ~Q(order_by="")
+EXPIRING = Q(deleted_at__isnull=True, expires_at__isnull=False)  # endpoints
 
 
 class RegistrationOwner(models.Model):
@@ -69,6 +70,7 @@ class Endpoint(models.Model):
         NATIVE = "native"
         CLOUDEVENTS_STRUCTURED = "cloudevents_structured"
         CLOUDEVENTS_BINARY = "cloudevents_binary"
+        MCP = "mcp"
 
     class Signature(models.TextChoices):
         V1 = "v1"
@@ -80,6 +82,7 @@ class Endpoint(models.Model):
         CLOUDEVENTS = "cloudevents"
         CHALLENGE = "challenge"
         CHECK = "check"
+        MCP = "mcp"
 
     id = models.BigAutoField(primary_key=True)
     zone = ForeignKey(Zone, models.DO_NOTHING, db_index=False)
@@ -152,6 +155,9 @@ class Endpoint(models.Model):
     allowed_rate = IntegerField(
         null=True, db_comment="requests per minute that it agreed to; null: it named no bound"
     )
+    expires_at = DateTimeField(
+        null=True, db_comment="when the hub deletes it, with its registrations; null: never"
+    )
     created_at = DateTimeField(db_default=TransactionNow())
     changed_at = DateTimeField(db_default=TransactionNow())
     deleted_at = DateTimeField(null=True)
@@ -163,11 +169,13 @@ class Endpoint(models.Model):
         db_table_comment = "URLs to which the hub posts events"
         constraints = (
             CheckConstraint(
-                condition=Q(format__in=["native", "cloudevents_structured", "cloudevents_binary"]),
+                condition=Q(
+                    format__in=["native", "cloudevents_structured", "cloudevents_binary", "mcp"]
+                ),
                 name="endpoints_format",
             ),
             CheckConstraint(
-                condition=Q(handshake__in=["none", "cloudevents", "challenge", "check"]),
+                condition=Q(handshake__in=["none", "cloudevents", "challenge", "check", "mcp"]),
                 name="endpoints_handshake",
             ),
         )
@@ -175,6 +183,7 @@ class Endpoint(models.Model):
             Index(fields=["zone", "id"], condition=LIVE, name="endpoints_by_zone"),
             Index(fields=["client", "url"], condition=LIVE, name="endpoints_by_url"),
             Index(fields=["id"], condition=ORDERED_BY_KEY, name="endpoints_by_key"),
+            Index(fields=["expires_at"], condition=EXPIRING, name="endpoints_by_expiry"),
         )
 
     def __str__(self) -> str:

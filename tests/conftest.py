@@ -11,7 +11,7 @@ from django.db import connections
 from tests.databases import migrated_template
 from tests.embedded import TOGETHER, group_of
 from tests.live import LIVE_HUBS, LiveHub, LiveZone, live_hub
-from tests.sink import Sink, thanks
+from tests.sink import Sink, nothing, thanks
 
 # how fast inputs are drawn depends on what else the machine does
 hypothesis.settings.register_profile(
@@ -110,7 +110,7 @@ def sink(hub: LiveHub, _receiver: Sink) -> Sink:
     """Return a receiver of callbacks, empty, with all the hub's forwarders and workers running."""
     hub.start_callbacks()
     _receiver.called.clear()
-    _receiver.answer = thanks
+    _receiver.answer, _receiver.body = thanks, nothing
     return _receiver
 
 

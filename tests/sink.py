@@ -43,17 +43,24 @@ def thanks(_called: Called) -> tuple[int, dict[str, str]]:
     return 204, {}
 
 
+def nothing(_called: Called) -> bytes:
+    return b""
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128  # connections to accept; what does not fit is tried again after 1 s
 
 
 class Sink:
-    """A receiver. `url("/a")` is the URL for endpoints; `answer` may be replaced at any time."""
+    """A receiver. `url("/a")` is the URL for endpoints; `answer`, and `body` of the answers, may be
+    replaced at any time.
+    """
 
     def __init__(self) -> None:
         self.called: list[Called] = []
         self.answer: Answer = thanks
+        self.body: Callable[[Called], bytes] = nothing
         self._changed = threading.Condition()
         sink = self
 
@@ -63,11 +70,14 @@ class Sink:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length", "0")))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                status, more = sink._take(Called(self.path, headers, body))
+                called = Called(self.path, headers, body)
+                status, more = sink._take(called)
+                answer = sink.body(called)
                 self.send_response(status)
-                for name, value in {"content-length": "0", **more}.items():
+                for name, value in {"content-length": str(len(answer)), **more}.items():
                     self.send_header(name, value)
                 self.end_headers()
+                self.wfile.write(answer)
 
             def log_message(self, *_args: object) -> None:
                 pass

@@ -3,8 +3,9 @@ Plain module.
 
 Native: `{"stream", "segment", "sequence", "appended_at", "registrations": [ids], "event": {...}}`,
 with the field names of a websocket frame; `bindings` after them if a registration has a variable. A
-CloudEvent is the event alone; the rest are headers. If all registrations that matched have a
-report, the event is the one that the reports derive (OIF-06).
+CloudEvent is the event alone; the rest are headers. An occurrence of MCP Events is the event with
+its position as id and cursor. If all registrations that matched have a report, the event is the one
+that the reports derive (OIF-06).
 An endpoint whose event is no longer available receives a gap notice instead.
 """
 
@@ -56,6 +57,7 @@ class RequestContent(NamedTuple):
     headers: str
     body: bytes
     answer_bytes_max: int = limits.CALLBACK_ANSWER_CHARS_STORED_MAX  # of the body of the answer
+    message: str = ""  # the `webhook-id`, if it is not the id of the delivery
 
 
 class BoundVariables(NamedTuple):
@@ -166,6 +168,28 @@ class CloudBody(NamedTuple):
         return b"{%b,%b" % (own, self.body[1:])
 
 
+class McpBody(NamedTuple):
+    """An occurrence of MCP Events, or its notice of a gap. `message`: the `webhook-id`."""
+
+    message: str
+    body: bytes
+    facts: EventFacts = EventFacts()
+
+    @property
+    def size(self) -> int:
+        return len(self.body)
+
+    def content(
+        self, registrations: Sequence[int], bound: BoundVariables | None = None
+    ) -> RequestContent:
+        return RequestContent("content-type: application/json\r\n", self.body, message=self.message)
+
+    def element(
+        self, message: str, registrations: Sequence[int], bound: BoundVariables | None = None
+    ) -> bytes:
+        return self.body
+
+
 class LoggedEvent(NamedTuple):
     """An event of the log in its stored form."""
 
@@ -190,6 +214,8 @@ def event_body(format: Format, logged: LoggedEvent, report: ReportTemplate | Non
     facts = _facts(event, logged.appended_at_us)
     if report is not None:
         event = report.derive(event)
+    if format == "mcp":
+        return _mcp_body(event, logged)._replace(facts=facts)
     if format != "native":
         return _cloud_body(format, event, segment, sequence)._replace(facts=facts)
     at = _time_text(logged.appended_at_us)
@@ -202,12 +228,30 @@ def event_body(format: Format, logged: LoggedEvent, report: ReportTemplate | Non
 
 def gap_body(format: Format, segment: SegmentName, gap: GapNotice) -> Body:
     """Return the body of a gap notice; as a CloudEvent it is an event of the domain `eventhub`."""
+    if format == "mcp":
+        cursor = f"{gap.resume['segment']}:{gap.resume['sequence']}"
+        return McpBody(f"msg_gap_{cursor}", orjson.dumps({"type": "gap", "cursor": cursor}))
     content = {"stream": segment.stream, "gap": gap._asdict()}
     if format != "native":
         event = Event(_OWN_DOMAIN, "delivery.gap", {}, node="hub", body=orjson.dumps(content),
                       content_type="application/json")  # fmt: skip
         return _cloud_body(format, event, segment, gap.last)
     return NativeBody(orjson.dumps(content)[:-1] + b',"registrations":', b"}")
+
+
+def _mcp_body(event: Event, logged: LoggedEvent) -> McpBody:
+    """Return an event as an occurrence. Its cursor is its own position, because the endpoint of a
+    subscription is ordered: all before it were acknowledged or dead-lettered.
+    """
+    cursor = f"{logged.segment.segment}:{logged.sequence}"
+    body = {
+        "eventId": cursor,
+        "name": f"{event.domain}::{event.type}",
+        "timestamp": _time_text(logged.appended_at_us),
+        "data": orjson.Fragment(event_json(event)),
+        "cursor": cursor,
+    }
+    return McpBody(cursor, orjson.dumps(body))
 
 
 def _cloud_body(format: Format, event: Event, segment: SegmentName, sequence: int) -> CloudBody:

@@ -72,9 +72,14 @@ class CallbackEndpoint(NamedTuple):
         return self.batch_events_max or 1
 
     @property
+    def refusals(self) -> tuple[int, ...]:
+        """The statuses by which a receiver refuses one delivery for good, and none but that."""
+        return (410, 413) if self.format == "mcp" else ()
+
+    @property
     def body_format(self) -> Format:
         """The format of an event's body. In a batch a CloudEvent is always structured."""
-        if self.batch_events_max is None or self.format == "native":
+        if self.batch_events_max is None or self.format in ("native", "mcp"):
             return self.format
         return "cloudevents_structured"
 

@@ -329,7 +329,8 @@ def _batch_size(endpoint: CallbackEndpoint) -> BatchSize | None:
     events_max, bytes_max = endpoint.batch_events_max, endpoint.batch_bytes_max
     if events_max is None or bytes_max is None:
         return None
-    return BatchSize(events_max, bytes_max, endpoint.format != "native")
+    is_cloud = endpoint.format not in ("native", "mcp")
+    return BatchSize(events_max, bytes_max, is_cloud)
 
 
 class _GroupsRow(NamedTuple):

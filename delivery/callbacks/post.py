@@ -81,7 +81,7 @@ async def post(
     content: RequestContent,
 ) -> PostResult:
     """Send a callback and return its outcome."""
-    body = content.body
+    body, message = content.body, content.message or message
     if target.origin is None:
         return not_sent(target, "internal", target.fault)
     started_s = time.monotonic()

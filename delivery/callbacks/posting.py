@@ -232,7 +232,8 @@ class Posting:
         """Pass the result of an attempt to the outbox. `is_request`: it stands for the request."""
         claimed = delivery.claimed
         number = claimed.attempts - claimed.uncounted_attempts + 1
-        decision = decide(attempted, number, self._random, delivery.endpoint.retry_schedule)
+        schedule, refusals = delivery.endpoint.retry_schedule, delivery.endpoint.refusals
+        decision = decide(attempted, number, self._random, schedule, refusals)
         if claimed.early_s and decision.state == "pending":  # it keeps its schedule
             decision = decision._replace(delay_s=max(claimed.early_s, decision.retry_after_s or 0))
         measured = self._latencies_ms([delivery]) if decision.state == "delivered" else {}

@@ -6,7 +6,7 @@ A delivery whose event has expired is not attempted and ends as `expired`.
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import Random
@@ -46,17 +46,24 @@ class RetryDecision(NamedTuple):
 
 
 def decide(
-    outcome: AttemptOutcome, number: int, random: Random, schedule: Sequence[int] | None = None
+    outcome: AttemptOutcome,
+    number: int,
+    random: Random,
+    schedule: Sequence[int] | None = None,
+    refusals: Container[int] = (),
 ) -> RetryDecision:
     """Return the decision after the attempt `number` (1, 2, 3, …).
 
     `schedule`: the pauses after the first attempt, the second and so on, in seconds; None: the
     default. A delivery whose last attempt failed is dead-lettered. A pause is random, from 0.5 to
     1.5 times its length, so that retries spread out and the schedule takes as long as it states on
-    average. A Retry-After extends the pause, up to an hour.
+    average. A Retry-After extends the pause, up to an hour. `refusals`: statuses that dead-letter
+    this delivery at once, and say nothing of the endpoint.
     """
     if outcome.code == "delivered":
         return RetryDecision("delivered")
+    if outcome.status in refusals:
+        return RetryDecision("dead_lettered")
     pauses = limits.CALLBACK_RETRY_SCHEDULE_S if schedule is None else schedule
     disables = outcome.status == 410 and not outcome.of_event
     retry_after_s = min(limits.CALLBACK_RETRY_AFTER_S_MAX, outcome.retry_after_s or 0.0)

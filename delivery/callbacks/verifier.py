@@ -3,7 +3,8 @@ first one and whenever it is requested. SQL module.
 
 `cloudevents` is the handshake of CloudEvents' HTTP webhooks 1.0 (section 4): an OPTIONS request
 that names the hub, whose answer allows it and may bound the rate. `challenge` is a signed POST with
-a random value that the receiver returns. The statements are in registrations/sql/endpoints.sql.
+a random value that the receiver returns; `mcp` is the same in the form of MCP Events. The
+statements are in registrations/sql/endpoints.sql.
 """
 
 import asyncio
@@ -32,6 +33,19 @@ from registrations.endpoints.statements import Handshake, VerificationResult
 from registrations.sinks.kind import SinkFault
 
 _QUOTED_CHARS_MAX = 200  # of an answer in a result
+
+
+class ChallengeForm(NamedTuple):
+    """The `type` of a challenge, and what its `webhook-id` begins with."""
+
+    type: str
+    message: str
+
+
+CHALLENGES: dict[Handshake, ChallengeForm] = {
+    "challenge": ChallengeForm("endpoint.challenge", "vrf_"),
+    "mcp": ChallengeForm("verification", "msg_verification_"),
+}
 
 
 class _Claimed(NamedTuple):
@@ -102,8 +116,9 @@ class EndpointVerifier:
         try:
             if target.oauth2 is not None:
                 target = with_token(target, await self._tokens.token(target.oauth2))
-            ask = self._handshake if handshake == "cloudevents" else self._challenge
-            return await ask(target, origin)
+            if handshake == "cloudevents":
+                return await self._handshake(target, origin)
+            return await self._challenge(target, origin, CHALLENGES[handshake])
         except TokenUnavailable as error:
             return VerificationResult("token_unavailable", None, str(error))
         except Exception as error:
@@ -125,9 +140,11 @@ class EndpointVerifier:
         response = await self._client.send(origin, handshake_request(target))
         return handshake_result(response, self._sender, target.secrets)
 
-    async def _challenge(self, target: CallbackTarget, origin: Origin) -> VerificationResult:
+    async def _challenge(
+        self, target: CallbackTarget, origin: Origin, form: ChallengeForm
+    ) -> VerificationResult:
         value = token_urlsafe(24)
-        response = await self._client.send(origin, challenge_request(target, value))
+        response = await self._client.send(origin, challenge_request(target, value, form))
         return challenge_result(response, value, target.secrets)
 
 
@@ -183,10 +200,10 @@ def handshake_result(
     return VerificationResult("verified", response.status, "", bound)
 
 
-def challenge_request(target: CallbackTarget, value: str) -> bytes:
+def challenge_request(target: CallbackTarget, value: str, form: ChallengeForm) -> bytes:
     """Return the POST request with a value to return, signed like a callback."""
-    body = json.dumps({"type": "endpoint.challenge", "challenge": value}).encode()
-    message, timestamp_s = f"vrf_{token_hex(16)}", int(time.time())
+    body = json.dumps({"type": form.type, "challenge": value}).encode()
+    message, timestamp_s = f"{form.message}{token_hex(16)}", int(time.time())
     signature = sign(target.signers, message, timestamp_s, body)
     head = (
         f"{target.head}content-type: application/json\r\ncontent-length: {len(body)}\r\n"

@@ -21,6 +21,7 @@ NOT_FOUND = -32023
 FORBIDDEN = -32024
 RESOURCE_EXHAUSTED = -32025
 UNSUPPORTED = -32026
+CALLBACK_ENDPOINT = -32027
 
 _STATUS = {  # the HTTP status of an answer, where it is not 200
     **dict.fromkeys((PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS), 400),
@@ -40,32 +41,40 @@ class RpcError(Exception):
     """An error as JSON-RPC transmits it. `status`: of HTTP, for clients that read it."""
 
     def __init__(
-        self, code: int, message: str, data: Mapping[str, Any] | None = None, status: int = 0
+        self, code: int, message: str, data: dict[str, Any] | None = None, status: int = 0
     ) -> None:
         self.code = code
         self.message = message
-        self.data = data
+        self.data = data or {}
         self.status = status or _STATUS.get(code, 200)
         super().__init__(message)
 
     def json(self) -> dict[str, Any]:
         """Return the error object."""
-        data = {} if self.data is None else {"data": self.data}
+        data = {"data": self.data} if self.data else {}
         return {"code": self.code, "message": self.message, **data}
 
 
 def rpc_error(error: EventHubError) -> RpcError:
     """Return an error of the hub as one of MCP. `data` has its code, position and details."""
-    found = error.problem()
-    message, status = found.pop("detail"), found.pop("status")
-    for name in ("type", "title"):
-        del found[name]
-    if isinstance(error, errors.LimitReached):
-        status = 429
+    found = rpc_problem(error.problem(), {})
     if error.retry_after_s is not None:
-        found["retryAfterMs"] = error.retry_after_s * 1_000
+        found.data["retryAfterMs"] = error.retry_after_s * 1_000
+    return found
+
+
+def rpc_problem(problem: dict[str, Any], fields: Mapping[str, str]) -> RpcError:
+    """Return a problem document as an error of MCP. `fields`: the names that fields of the request
+    have in the parameters.
+    """
+    hidden = ("type", "title", "detail", "status")
+    data = {name: value for name, value in problem.items() if name not in hidden}
+    field = data.get("position", {}).get("field", "").partition(".")[0]
+    if field in fields:
+        data["position"] = {"field": fields[field]}
+    status: int = 429 if data["code"] == errors.LimitReached.code else problem["status"]
     code = _CODES.get(status, INTERNAL_ERROR)
-    return RpcError(code, message, found, status if status in (429, 503) else 0)
+    return RpcError(code, problem["detail"], data, status if status in (429, 503) else 0)
 
 
 def invalid_params(message: str, field: str) -> RpcError:

@@ -26,7 +26,7 @@ _SEPARATOR = "::"  # as in READY filters
 _SCALARS = ("string", "integer", "number", "boolean")
 _SHOWN = ("type", "enum", "description", "minimum", "maximum", "format")  # of an attribute
 _DEFAULT_LANGUAGE = "predicate"
-DELIVERY = ("poll", "push")
+DELIVERY = ("poll", "push", "webhook")
 
 
 class SubscriptionArguments(msgspec.Struct, forbid_unknown_fields=True):

@@ -57,6 +57,15 @@ class Subscription(NamedTuple):
     limit: int
 
 
+class SubscriptionStart(NamedTuple):
+    """Where a subscription starts, and what it reads. `truncated`: it misses events."""
+
+    stream: str
+    filter: dict[str, Any]
+    cursor: Cursor
+    truncated: bool
+
+
 class ListenerStart(NamedTuple):
     """A listener of a subscription, and whether it starts after the cursor that was given."""
 
@@ -69,11 +78,12 @@ class EventMethods:
 
     def __init__(self, listeners: ServedListeners) -> None:
         self._listeners = listeners
+        self.admit = listeners.monitor.admit
 
     async def list(self, principal: Principal, params: dict[str, Any]) -> dict[str, Any]:
         """Return a page of the event types that the caller can subscribe to."""
         services = self._listeners.services
-        after = _read(ListParams, params).cursor
+        after = read_params(ListParams, params).cursor
         types = await services.types.zone(principal.zone_id)
         most = limits.MCP_STREAMS_NAMED_MAX + 1
         names = await stream_names(services.log, principal.zone_id, most)
@@ -84,7 +94,7 @@ class EventMethods:
 
     async def poll(self, caller: EventsCaller, params: dict[str, Any]) -> dict[str, Any]:
         """Return the events after a cursor. Raises what a listener raises, and RpcError."""
-        given = _read(ReadParams, params)
+        given = read_params(ReadParams, params)
         subscription = await self._subscription(caller.principal, given, history=True)
         form = PolledOccurrences(given.name)
         with await self._listeners.monitor.admit(caller.principal):
@@ -105,7 +115,7 @@ class EventMethods:
 
     async def stream(self, caller: EventsCaller, request: RpcRequest) -> StreamingResponse:
         """Open the stream of a subscription. Raises what a listener raises, and RpcError."""
-        given = _read(ReadParams, request.params)
+        given = read_params(ReadParams, request.params)
         subscription = await self._subscription(caller.principal, given, history=False)
         form = StreamedOccurrences(given.name, request.id)
         # listeners with the same name may share frames
@@ -119,6 +129,16 @@ class EventMethods:
 
         body = sent_events(served, form)
         return StreamingResponse(200, body, SSE_HEADERS, query.SSE, close, served.head)
+
+    async def locate(self, caller: EventsCaller, given: ReadParams) -> SubscriptionStart:
+        """Return where a subscription would start. Raises what a listener raises, and RpcError."""
+        subscription = await self._subscription(caller.principal, given, history=True)
+        with await self._listeners.monitor.admit(caller.principal):
+            served, truncated = await self._open(caller, subscription)
+        cursor = served.listener.cursor
+        await self._listeners.close(served)
+        listen = subscription.listen
+        return SubscriptionStart(listen.stream, dict(listen.filter or {}), cursor, truncated)
 
     async def _subscription(
         self, principal: Principal, given: ReadParams, *, history: bool
@@ -174,7 +194,7 @@ class EventMethods:
             return ListenerStart(await open(floor or "oldest"), truncated=True)
 
 
-def _read(kind: type[T], params: dict[str, Any]) -> T:
+def read_params(kind: type[T], params: dict[str, Any]) -> T:
     """Return the parameters of a method. Raises subclasses of BadRequest with the field."""
     try:
         return msgspec.convert(params, kind)

@@ -9,12 +9,20 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from delivery.listening.served import EventsCaller
 from eventhub.base import limits
 from eventhub.base.errors import BodyTooLarge
 from eventhub.http.messages import Headers, Message, Receive, Scope, Send
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _KEPT = (b"authorization", b"host", b"eventhub-session", b"x-request-id")
+
+
+class McpCaller(NamedTuple):
+    """Who sent a message, and with which HTTP request."""
+
+    events: EventsCaller
+    scope: Scope
 
 
 class InnerRequest(NamedTuple):

@@ -6,9 +6,11 @@ from delivery.mcp.route import McpHandler
 from eventhub.base import errors
 from eventhub.http.origins import Origins
 from eventhub.http.routes import SESSION, ResponseSpec, Route, unbound
+from registrations.endpoints.secrets import Keyring
 
 _MESSAGE = {"type": "object", "description": "A message of JSON-RPC 2.0."}
 _JSON = "application/json"
+_ERROR = ResponseSpec("An error of JSON-RPC.", {_JSON: _MESSAGE})
 
 MCP_ROUTES: tuple[Route, ...] = (
     Route(
@@ -27,6 +29,7 @@ MCP_ROUTES: tuple[Route, ...] = (
                 {_JSON: _MESSAGE, "text/event-stream": {"type": "string"}},
             ),
             "202": ResponseSpec("A notification was received."),
+            **{str(status): _ERROR for status in (400, 404, 429, 503)},
         },
         parameters=(SESSION,),
         raises=(
@@ -45,7 +48,9 @@ MCP_ROUTES: tuple[Route, ...] = (
 )
 
 
-def mcp_routes(listeners: ServedListeners, origins: Origins, app: App) -> tuple[Route, ...]:
-    """Return the route of the table with its handler. `app`: all routes, for tools."""
+def mcp_routes(
+    listeners: ServedListeners, origins: Origins, app: App, keyring: Keyring
+) -> tuple[Route, ...]:
+    """Return the route of the table with its handler. `app`: all routes."""
     [mcp] = MCP_ROUTES
-    return (mcp._replace(handler=McpHandler(listeners, origins, app)),)
+    return (mcp._replace(handler=McpHandler(listeners, origins, app, keyring)),)

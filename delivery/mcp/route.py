@@ -1,12 +1,12 @@
 """POST /mcp: the hub as an MCP server over Streamable HTTP, stateless. Plain module."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from delivery.listening.served import EventsCaller, ServedListeners
 from delivery.mcp.errors import METHOD_NOT_FOUND, RpcError, rpc_error
 from delivery.mcp.events import EventMethods
-from delivery.mcp.inner_requests import App
+from delivery.mcp.inner_requests import App, McpCaller
 from delivery.mcp.protocol import (
     EVENTS,
     LEGACY,
@@ -19,6 +19,7 @@ from delivery.mcp.protocol import (
     read_message,
     result_body,
 )
+from delivery.mcp.subscriptions import SubscriptionMethods
 from delivery.mcp.tools import call_tool, list_tools
 from eventhub.base import limits, metrics
 from eventhub.base.errors import EventHubError, Unauthenticated, UnsupportedMediaType
@@ -26,12 +27,12 @@ from eventhub.http.call import Call
 from eventhub.http.messages import (
     Headers,
     Response,
-    Scope,
     StreamingResponse,
     read_body,
     read_head,
 )
 from eventhub.http.origins import Origins
+from registrations.endpoints.secrets import Keyring
 
 _JSON = "application/json"
 _CAPABILITIES: dict[str, Any] = {
@@ -41,17 +42,10 @@ _CAPABILITIES: dict[str, Any] = {
 }
 _INSTRUCTIONS = (
     "EventHub stores events in streams. events/list has the event types; subscribe to one by"
-    " events/poll or events/stream with the stream in `arguments`, and resume from the cursor. The"
-    " tools read streams, explain filters, and find deliveries that failed."
+    " events/poll, events/stream or events/subscribe with the stream in `arguments`, and resume"
+    " from the cursor. The tools read streams, explain filters, and find deliveries that failed."
 )
 Result = dict[str, Any] | StreamingResponse
-
-
-class McpCaller(NamedTuple):
-    """Who sent a message, and with which HTTP request."""
-
-    events: EventsCaller
-    scope: Scope
 
 
 Method = Callable[[McpCaller, RpcRequest], Awaitable[Result]]
@@ -60,11 +54,15 @@ Method = Callable[[McpCaller, RpcRequest], Awaitable[Result]]
 class McpHandler:
     """The route's handler in one process."""
 
-    def __init__(self, listeners: ServedListeners, origins: Origins, app: App) -> None:
-        """Initialize; `app` answers the requests of tools."""
+    def __init__(
+        self, listeners: ServedListeners, origins: Origins, app: App, keyring: Keyring
+    ) -> None:
+        """Initialize; `app` answers requests of the API."""
         self._origins = origins
         self._app = app
         self._events = EventMethods(listeners)
+        log = listeners.services.log
+        self._subscriptions = SubscriptionMethods(self._events, log, app, keyring)
         self._methods: Mapping[str, Method] = {
             "initialize": self._initialize,
             "ping": self._ping,
@@ -74,6 +72,8 @@ class McpHandler:
             "events/list": self._list_events,
             "events/poll": self._poll,
             "events/stream": self._stream,
+            "events/subscribe": self._subscribe,
+            "events/unsubscribe": self._unsubscribe,
         }
 
     async def __call__(self, call: Call) -> Response | StreamingResponse:
@@ -151,6 +151,12 @@ class McpHandler:
     async def _stream(self, caller: McpCaller, request: RpcRequest) -> Result:
         return await self._events.stream(caller.events, request)
 
+    async def _subscribe(self, caller: McpCaller, request: RpcRequest) -> Result:
+        return await self._subscriptions.subscribe(caller, request.params)
+
+    async def _unsubscribe(self, caller: McpCaller, request: RpcRequest) -> Result:
+        return await self._subscriptions.unsubscribe(caller, request.params)
+
     async def _poll(self, caller: McpCaller, request: RpcRequest) -> Result:
         return await self._events.poll(caller.events, request.params)
 
@@ -159,7 +165,7 @@ def _refusal(method: str, error: RpcError, id: RequestId | None) -> Response:
     """Return the answer with an error, and count it."""
     metrics.MCP_REQUESTS.labels(method or "unknown", str(error.code)).inc()
     headers: Headers = []
-    wait_ms = (error.data or {}).get("retryAfterMs")
+    wait_ms = error.data.get("retryAfterMs")
     if wait_ms is not None:
         headers.append((b"retry-after", b"%d" % (wait_ms // 1_000)))
     return Response(error.status, error_body(id, error), headers)

@@ -33,7 +33,7 @@ from eventhub.http.routes import Route
 log = get_logger(__name__)
 _CREDENTIALS = (b"authorization", b"cookie")
 _VARY = (b"vary", b"Authorization, Cookie")  # as on the routes of Django
-_API = "/v1/"
+_API = ("/v1/", "/mcp")
 _WEBSOCKET = "/v1/ws"  # for requests that are no handshake: that has a scope of its own
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 

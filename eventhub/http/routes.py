@@ -71,10 +71,10 @@ class Route(NamedTuple):
                 for name in names
             ]
             + list(self.parameters),
-            "responses": {
-                **{status: _response(spec) for status, spec in self.responses.items()},
-                **_problem_responses((*_ALWAYS, *self.raises, *self._refusals)),
-            },
+            "responses": _merged(
+                {status: _response(spec) for status, spec in self.responses.items()},
+                _problem_responses((*_ALWAYS, *self.raises, *self._refusals)),
+            ),
         }
         if self.body is not None:
             operation["requestBody"] = {"required": True, "content": _content(self.body)}
@@ -120,6 +120,13 @@ class Route(NamedTuple):
         for kind in chain.from_iterable(content.values() for content in contents):
             found |= schema_of(kind)[1]
         return found
+
+
+def _merged(own: dict[str, Any], problems: dict[str, Any]) -> dict[str, Any]:
+    """Return all responses; one that is a problem document too has the contents of both."""
+    for status in own.keys() & problems.keys():
+        problems[status]["content"] |= own[status]["content"]
+    return own | problems
 
 
 def query_parameter(name: str, text: str, **schema: Any) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from sparkjobs.runs.jobs import JOBS
 HOUR_S = 3600
 # requested work starts at once (base/broker.py); these find due work, and lost requests
 DUE_WORK_INTERVAL_S = 60
+EXPIRY_INTERVAL_S = 30
 JOBS_INTERVAL_S = 30
 REPLAY_INTERVAL_S = 15
 # entries that rest, up to TIMETABLE_REST_S, while nothing is appended to the log: then no segment
@@ -44,6 +45,8 @@ TIMETABLE = {
     "delete-leftovers": _every(HOUR_S, "delivery.delete_leftovers"),
     # ended versions of registrations that nothing can need any more are deleted
     "purge-versions": _every(HOUR_S, "registrations.purge_versions"),
+    # endpoints that have expired are deleted, with the registrations that name them
+    "delete-expired": _every(EXPIRY_INTERVAL_S, "registrations.delete_expired"),
     # what is to be deleted is, at the end of its grace period
     "delete-due": _every(DUE_WORK_INTERVAL_S, DELETE_DUE),
     # sealed segments of streams with the policy `archive` go to the archive

@@ -19,6 +19,7 @@ from registrations.endpoints.credentials import KINDS
 from registrations.endpoints.delivery_fields import BATCH_COLUMNS, BatchSerializer, OrderKeyField
 from registrations.endpoints.fields import (
     DisableAfterField,
+    ExpiryField,
     RateField,
     ReceiverUrlField,
     RetryScheduleField,
@@ -48,10 +49,13 @@ from registrations.sinks.fields import new_fields
 from registrations.sinks.registry import KINDS as SINK_KINDS
 from registrations.sources.serializers import PlainObjectField
 
-_FORMAT = {"help_text": "Of the body: the hub's own, or CloudEvents in structured or binary mode."}
+_FORMAT = {
+    "help_text": "Of the body: the hub's own, CloudEvents in structured or binary mode, or an"
+    " occurrence of MCP Events."
+}
 _HANDSHAKE = {
     "help_text": "How the receiver must agree before the first callback: to the OPTIONS request of"
-    " CloudEvents' webhooks, or by echoing a challenge."
+    " CloudEvents' webhooks, or by echoing a challenge (`mcp`: that of MCP Events)."
 }
 
 _KIND = {"help_text": "`https`: events are posted; else the sink in which they are stored."}
@@ -93,6 +97,12 @@ class EndpointChangeSerializer(ModelSerializer):
         help_text="Seconds of failing without a success after which the hub disables it; 0: never;"
         " null: the default, five days."
     )
+    expires_at = ExpiryField(
+        required=False,
+        allow_null=True,
+        help_text="When the hub ends the registrations that name the endpoint, and deletes it;"
+        " null: never.",
+    )
     order_by = OrderKeyField(required=False)
     batch = BatchSerializer(required=False, allow_null=True, source="*")
     headers = HeadersField(
@@ -109,7 +119,7 @@ class EndpointChangeSerializer(ModelSerializer):
         fields: tuple[str, ...] = (
             *("url", "settings", "description", "ordered", "order_by", "format", "batch"),
             *("signature", "handshake", "enabled", *KINDS),
-            *services.RETRIES,
+            *(*services.RETRIES, "expires_at"),
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "description": {"max_length": limits.TEXT_CHARS_MAX, "allow_blank": True},
@@ -133,7 +143,7 @@ class NewEndpointSerializer(EndpointChangeSerializer):
         fields = (
             *("kind", "url", "settings", "description", "ordered", "order_by", "format", "batch"),
             *("signature", "handshake", "client", "secret", *KINDS),
-            *services.RETRIES,
+            *(*services.RETRIES, "expires_at"),
         )
 
 
@@ -221,7 +231,7 @@ class EndpointSerializer(ChangedSerializer, AnswerSerializer):
             *("ordered", "order_by", "format", "batch"),
             *("signature", "public_key", *KINDS, *services.RETRIES, "enabled", "reason"),
             *("handshake", "verification", "verified_at", "allowed_rate", "health", "circuit"),
-            *("created_at", "changed_at", "changed"),
+            *("expires_at", "created_at", "changed_at", "changed"),
         )
         extra_kwargs = {  # noqa: RUF012 (DRF's own form)
             "format": _FORMAT,
@@ -269,7 +279,7 @@ class Endpoints(OwnedView):
             "format",
         ),
         *(*BATCH_COLUMNS, "signature", "public_key", "enabled", "reason", "handshake"),
-        *("verified_at", "allowed_rate", "created_at", "changed_at"),
+        *("verified_at", "allowed_rate", "expires_at", "created_at", "changed_at"),
         *(*services.HEALTH, *services.SHOWN),
         *(f"verification_{name}" for name in services.VERIFICATION),
         *(*services.RETRIES, *services.CIRCUIT),

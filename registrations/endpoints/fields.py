@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from django.utils import timezone
 from rest_framework import serializers
 
-from eventhub.api.fields import StrictField, TextField, WholeField
+from eventhub.api.fields import MomentField, StrictField, TextField, WholeField
 from eventhub.base import limits
 from eventhub.base.errors import FieldTooLong
 from registrations.endpoints import secrets, services
@@ -43,6 +44,16 @@ class SecretField(TextField):
             return secrets.parse_secret(super().to_internal_value(data))
         except ValueError as error:
             raise serializers.ValidationError(str(error)) from None
+
+
+class ExpiryField(MomentField):
+    """A time in the future."""
+
+    def to_internal_value(self, value: Any) -> Any:
+        found = super().to_internal_value(value)
+        if found <= timezone.now():
+            raise serializers.ValidationError("The expiry must be in the future.")
+        return found
 
 
 class RetryScheduleField(StrictField, serializers.ListField):

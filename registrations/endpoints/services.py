@@ -4,6 +4,7 @@ module.
 
 import functools
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -116,6 +117,7 @@ class NewEndpoint(NamedTuple):
     concurrency: int | None = None
     timeout_s: int | None = None
     disable_after_s: int | None = None
+    expires_at: datetime | None = None
     secret: bytes | None = None
     credentials: Mapping[str, Any] = {}
 
@@ -161,16 +163,31 @@ def add_endpoint(*, actor: Actor, owner: Owner, fields: NewEndpoint) -> Endpoint
     sealed = signing_secrets.keyring().seal(secret)
     values = fields._asdict() | {"secret": sealed}
     credentials = values.pop("credentials")
-    if fields.handshake != "none":
+    verified_at = _agreed_at(owner, fields)
+    if verified_at is not None:
+        values["verified_at"] = verified_at
+    elif fields.handshake != "none":
         values |= {"enabled": False, "reason": "unverified"}
     endpoint = Endpoint.objects.create(zone_id=actor.zone_id, client_id=owner.id, **values)
     endpoint.secret_text = signing_secrets.insert(endpoint, "v1", secret, sealed).text
     if fields.signature != "v1":
         signing_secrets.insert_key_pair(endpoint)
     stored_credentials.store(endpoint, credentials)
-    if fields.handshake != "none":
+    if fields.handshake != "none" and verified_at is None:
         request_verification(raw_connection(), endpoint.pk)
     return endpoint
+
+
+def _agreed_at(owner: Owner, fields: NewEndpoint) -> datetime | None:
+    """Return when the receiver at the URL of a new endpoint agreed to another one of the client, if
+    that is enough: to subscriptions of MCP it agrees once.
+    """
+    if fields.handshake != "mcp":
+        return None
+    same = Endpoint.objects.live().filter(client_id=owner.id, url=fields.url, handshake="mcp")
+    agreed = same.filter(verified_at__isnull=False).order_by("-verified_at")
+    found: datetime | None = agreed.values_list("verified_at", flat=True).first()
+    return found
 
 
 def created_announcement(zone_id: int, client: str, endpoint_id: int) -> Announcement:

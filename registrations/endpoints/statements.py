@@ -21,9 +21,11 @@ FILLED = {
 SQL = queries.load("registrations/sql/endpoints.sql", filled=FILLED)
 
 Connection = psycopg.Connection[Any]
-Format = Literal["native", "cloudevents_structured", "cloudevents_binary"]  # of a callback's body
+Format = Literal[
+    "native", "cloudevents_structured", "cloudevents_binary", "mcp"
+]  # of a callback's body
 # How a receiver must agree to callbacks before the first one
-Handshake = Literal["none", "cloudevents", "challenge", "check"]
+Handshake = Literal["none", "cloudevents", "challenge", "check", "mcp"]
 VERIFICATIONS = "eventhub_verifications"  # notifications of requests
 Signature = Literal["v1", "v1a", "both"]  # of a callback
 

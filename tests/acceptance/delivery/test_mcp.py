@@ -69,7 +69,9 @@ async def test_a_client_of_either_era_finds_the_event_types(
         capabilities = mcp.client.server_capabilities.model_dump()
         assert capabilities["extensions"] == {EVENTS: {}}
         found = (await mcp.ask("events/list"))["events"]
-    assert [(one["name"], one["delivery"]) for one in found] == [(NAME, ["poll", "push"])]
+    assert [(one["name"], one["delivery"]) for one in found] == [
+        (NAME, ["poll", "push", "webhook"])
+    ]
     arguments = found[0]["inputSchema"]["properties"]
     assert arguments["stream"]["enum"] == ["orders"]
     assert arguments["attributes"]["properties"]["country"]["enum"] == ["NO", "SE"]

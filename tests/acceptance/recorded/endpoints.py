@@ -42,6 +42,15 @@ ENDPOINTS = [
         )
     ),
     *sends("admin", "POST /v1/endpoints", {}, None, {"url": URL, "secret": "whsec_YQ=="}),
+    *sends(
+        "admin",
+        "PATCH /v1/endpoints/<endpoint>",
+        {"expires_at": "2100-01-01T00:00:00Z", "format": "mcp"},
+        {"expires_at": None, "format": "native"},
+        {"expires_at": "2000-01-01T00:00:00Z"},
+        {"expires_at": "2100-01-01"},
+        {"expires_at": 1},
+    ),
     Call("admin", "PATCH /v1/endpoints/<second>", {"url": "https://b.example/"}, if_match("1")),
     Call(
         "admin", "PATCH /v1/endpoints/<second>", {"url": "https://b.example/"}, if_match("<seen>")

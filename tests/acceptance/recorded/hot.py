@@ -1,4 +1,4 @@
-"""Calls to the hot routes: emit, listen, segments, interest, dry runs and bulk."""
+"""Calls to the hot routes: emit, listen, segments, interest, dry runs, bulk and MCP."""
 
 from typing import Any
 
@@ -126,4 +126,9 @@ BULK = [
     Call("admin", _BULK, b"", {"Content-Type": "application/x-ndjson", **ACTION}),
     Call("token", _BULK, b"", {"Content-Type": "application/x-ndjson"}),
 ]
-CALLS = [*EMITS, *LISTENS, *INTEREST, *RUNS, *BULK]
+_PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+MCP = [
+    *sends("admin", "POST /mcp", _PING, {**_PING, "method": "no"}, {**_PING, "id": None}, b"["),
+    *sends("admin", "POST /mcp", {"jsonrpc": "2.0", "method": "notifications/initialized"}),
+]
+CALLS = [*EMITS, *LISTENS, *INTEREST, *RUNS, *BULK, *MCP]

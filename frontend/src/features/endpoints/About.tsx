@@ -8,6 +8,7 @@ import { Moment } from "../../parts/Moment";
 import { objectOf } from "../../parts/objectOf";
 import { bytes, whole } from "../../parts/text";
 import { EndpointFields } from "./EndpointFields";
+import { Expiry } from "./EndpointState";
 import { bodyOf, FIELD_NAMES } from "./fields";
 import { type Endpoint, FORMATS } from "./endpoints";
 import { type Editing, type Found, Setting, SettingForm } from "./Setting";
@@ -33,6 +34,7 @@ function factsOf(endpoint: Endpoint): [string, ReactNode][] {
     ["Format", FORMATS.find((one) => one.value === format)?.label ?? format],
     ["Order", orderOf(endpoint)],
     ["Batches", batchOf(endpoint)],
+    ["Expires", <Expiry key="expires" at={endpoint.expires_at} />],
     ["Created", <Moment key="created" at={endpoint.created_at} />],
     ["Changed", <Moment key="changed" at={endpoint.changed_at} />],
   ];

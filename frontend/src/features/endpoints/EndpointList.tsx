@@ -5,7 +5,7 @@ import { Moment } from "../../parts/Moment";
 import { type Endpoint, useEndpoints } from "./endpoints";
 import { CertificateState } from "./Certificates";
 import { CircuitState } from "./CircuitFigure";
-import { EndpointState, FailingSince } from "./EndpointState";
+import { EndpointState, Expiry, FailingSince } from "./EndpointState";
 
 const COLUMNS: Column<Endpoint>[] = [
   { title: "Endpoint", cell: ({ id }) => id },
@@ -17,6 +17,7 @@ const COLUMNS: Column<Endpoint>[] = [
   { title: "Failing since", cell: (endpoint) => <FailingSince endpoint={endpoint} /> },
   { title: "Certificate", cell: ({ tls }) => <CertificateState certificate={tls?.certificate ?? null} /> },
   { title: "Order", cell: ({ ordered, order_by: key }) => (ordered ? (key === "" ? "in order" : `by ${key}`) : "in parallel") },
+  { title: "Expires", cell: ({ expires_at: at }) => <Expiry at={at} /> },
   { title: "Changed", cell: ({ changed_at: at }) => <Moment at={at} /> },
 ];
 
@@ -29,7 +30,7 @@ export function EndpointList({ zone, onOpen }: { zone: string; onOpen: (id: numb
       keyOf={({ id }) => String(id)}
       nameOf={({ id }) => `Endpoint ${id}`}
       onOpen={({ id }) => onOpen(id)}
-      minWidth={1180}
+      minWidth={1280}
       empty={
         <Empty
           title="No endpoints"

@@ -30,3 +30,8 @@ export function FailingSince({ endpoint: { health } }: { endpoint: Endpoint }) {
     </Text>
   );
 }
+
+/** When the hub deletes it, as a subscription of MCP that is not refreshed. */
+export function Expiry({ at }: { at: string | null }) {
+  return at === null ? "never" : <Moment at={at} />;
+}

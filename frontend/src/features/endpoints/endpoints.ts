@@ -91,6 +91,7 @@ export const FORMATS = [
   { value: "native", label: "EventHub's own JSON" },
   { value: "cloudevents_structured", label: "CloudEvents 1.0, structured" },
   { value: "cloudevents_binary", label: "CloudEvents 1.0, binary" },
+  { value: "mcp", label: "MCP Events, an occurrence" },
 ] as const;
 
 export const SIGNATURES = [
@@ -103,6 +104,7 @@ export const HANDSHAKES = [
   { value: "none", label: "none" },
   { value: "cloudevents", label: "CloudEvents: an OPTIONS request" },
   { value: "challenge", label: "a challenge that the receiver echoes" },
+  { value: "mcp", label: "the challenge of MCP Events" },
 ] as const;
 
 /** The handshake of sinks. */

@@ -1,0 +1,195 @@
+"""Subscriptions of MCP Events by webhook, with the official client and a receiver."""
+
+import base64
+import json
+import secrets
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from registrations.endpoints.expiry import delete_expired
+from tests.acceptance.delivery.test_mcp import NAME, order, poll, post, shop, totals
+from tests.acceptance.mcp import McpClient, connected
+from tests.acceptance.wire import until
+from tests.live import LiveHub, LiveZone
+from tests.sink import Called, Sink
+
+
+def new_secret() -> str:
+    return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+SECRET = new_secret()
+ARGUMENTS = {"stream": "orders", "filter": "(> total 1)"}
+
+
+def agree(called: Called) -> bytes:
+    """Return the body that echoes a challenge, of any other request none."""
+    if called.json.get("type") != "verification":
+        return b""
+    return json.dumps({"challenge": called.json["challenge"]}).encode()
+
+
+def answer_ok(called: Called) -> tuple[int, dict[str, str]]:
+    return 200, {}
+
+
+@pytest.fixture
+def receiver(sink: Sink) -> Sink:
+    """Return a receiver that agrees to subscriptions."""
+    sink.answer, sink.body = answer_ok, agree
+    return sink
+
+
+async def subscribe(mcp: McpClient, sink: Sink, **more: Any) -> dict[str, Any]:
+    given = {"name": NAME, "arguments": ARGUMENTS, **more}
+    delivery = {"mode": "webhook", "url": sink.url(), "secret": given.pop("secret", SECRET)}
+    return await mcp.ask("events/subscribe", **given, delivery=delivery)
+
+
+def occurrences(sink: Sink) -> list[Called]:
+    return [called for called in sink.at("/") if "eventId" in called.json]
+
+
+def endpoints(hub: LiveHub, zone: LiveZone) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = hub.call("GET", "/v1/endpoints", key=zone.admin).json["items"]
+    return found
+
+
+async def test_a_receiver_agrees_and_gets_signed_occurrences(
+    hub: LiveHub, zone: LiveZone, receiver: Sink
+) -> None:
+    shop(zone)
+    order(zone, 9)
+    async with connected(hub, zone.key("listen:orders")) as mcp:
+        made = await subscribe(mcp, receiver)
+        [challenge] = receiver.at("/")
+        assert challenge.verified(SECRET)
+        assert challenge.id.startswith("msg_verification_")
+        assert challenge.headers["x-mcp-subscription-id"] == made["id"]
+        soon = datetime.now(UTC) + timedelta(hours=23)
+        assert datetime.fromisoformat(made["refreshBefore"]) > soon
+        assert made["truncated"] is False
+        other = await subscribe(mcp, receiver, arguments={"stream": "orders"})
+        assert other["id"] != made["id"]
+        assert len(receiver.at("/")) == 1, "its receiver had agreed already"
+        for total in (1, 2):
+            order(zone, total)
+        await until(lambda: len(occurrences(receiver)) == 3)
+        by = {made["id"]: [], other["id"]: []}  # type: ignore[var-annotated]
+        for called in occurrences(receiver):
+            assert called.verified(SECRET)
+            assert called.id == called.json["eventId"] == called.json["cursor"]
+            by[called.headers["x-mcp-subscription-id"]].append(called.json)
+        assert totals(by[made["id"]]) == [2]
+        assert totals(by[other["id"]]) == [1, 2]
+        page = await mcp.ask("events/poll", name=NAME, arguments=ARGUMENTS, cursor=made["cursor"])
+        [polled], [pushed] = page["events"], by[made["id"]]
+        assert pushed == {**polled, "cursor": polled["eventId"]}
+
+        def ended() -> bool:
+            query = "/v1/deliveries?state=pending&endpoint="
+            found = [f"{query}{one['id']}" for one in endpoints(hub, zone)]
+            return not any(hub.call("GET", path, key=zone.admin).json["items"] for path in found)
+
+        await until(ended)
+        again = await subscribe(mcp, receiver)
+        assert again["id"] == made["id"]
+        assert again["deliveryStatus"]["active"] is True
+        assert again["deliveryStatus"]["lastError"] is None
+        assert again["deliveryStatus"]["lastDeliveryAt"]
+        rest = await mcp.ask("events/poll", name=NAME, arguments=ARGUMENTS, cursor=again["cursor"])
+        assert rest["events"] == [], "the watermark has passed what was acknowledged"
+        assert len(endpoints(hub, zone)) == 2
+        gone = {"name": NAME, "arguments": ARGUMENTS, "delivery": {"url": receiver.url()}}
+        await mcp.ask("events/unsubscribe", **gone)
+        assert [one["format"] for one in endpoints(hub, zone)] == ["mcp"]
+        with pytest.raises(MCPError) as unknown:
+            await mcp.ask("events/unsubscribe", **gone)
+        assert (unknown.value.code, unknown.value.data) == (-32023, {"kind": "subscription"})
+
+
+async def test_a_receiver_that_does_not_agree_gets_nothing(
+    hub: LiveHub, zone: LiveZone, receiver: Sink
+) -> None:
+    shop(zone)
+    async with connected(hub, zone.admin) as mcp:
+        for answer, body, reason in (
+            (answer_ok, lambda called: b'{"challenge": "another"}', "challenge_failed"),
+            (lambda called: (500, {}), agree, "http_5xx"),
+        ):
+            receiver.answer, receiver.body = answer, body  # type: ignore[assignment]
+            with pytest.raises(MCPError) as refused:
+                await subscribe(mcp, receiver)
+            assert (refused.value.code, refused.value.data) == (-32027, {"reason": reason})
+            assert endpoints(hub, zone) == []
+            assert hub.call("GET", "/v1/registrations", key=zone.admin).json["items"] == []
+
+
+async def test_a_subscription_begins_at_its_cursor_and_ends_with_its_time(
+    hub: LiveHub, zone: LiveZone, receiver: Sink
+) -> None:
+    shop(zone)
+    async with connected(hub, zone.admin) as mcp:
+        start = (await mcp.ask("events/poll", name=NAME, arguments=ARGUMENTS))["cursor"]
+        for total in (2, 3):
+            order(zone, total)
+        made = await subscribe(mcp, receiver, cursor=start, ttlMs=1_000)
+        assert (made["cursor"], made["truncated"]) == (start, False)
+        until_at = datetime.fromisoformat(made["refreshBefore"]) - datetime.now(UTC)
+        assert timedelta(minutes=4) < until_at < timedelta(minutes=6), "the shortest grant"
+        order(zone, 4)
+        await until(lambda: len(occurrences(receiver)) == 3)
+        assert sorted(totals([one.json for one in occurrences(receiver)])) == [2, 3, 4]
+        rotated = new_secret()
+        await subscribe(mcp, receiver, secret=rotated)
+        order(zone, 5)
+        await until(lambda: len(occurrences(receiver)) == 4)
+        last = occurrences(receiver)[-1]
+        assert last.verified(rotated)
+        assert last.verified(SECRET), "the secret before signs too, for a time"
+        [endpoint] = endpoints(hub, zone)
+        hub.sql("UPDATE endpoints SET expires_at = now() WHERE id = %s", endpoint["id"])
+        delete_expired(hub.database_url)
+        gone = {"name": NAME, "arguments": ARGUMENTS, "delivery": {"url": receiver.url()}}
+        with pytest.raises(MCPError):
+            await mcp.ask("events/unsubscribe", **gone)
+
+
+async def test_a_refused_occurrence_is_not_repeated_and_the_subscription_goes_on(
+    hub: LiveHub, zone: LiveZone, receiver: Sink
+) -> None:
+    shop(zone)
+    async with connected(hub, zone.admin) as mcp:
+        await subscribe(mcp, receiver)
+        receiver.answer = lambda called: (410 if totals([called.json]) == [2] else 200, {})
+        for total in (2, 3):
+            order(zone, total)
+        await until(lambda: len(occurrences(receiver)) == 2)
+        assert totals([one.json for one in occurrences(receiver)]) == [2, 3]
+        [endpoint] = endpoints(hub, zone)
+        assert endpoint["enabled"] is True
+
+
+async def test_wrong_subscriptions_are_refused(hub: LiveHub, zone: LiveZone, sink: Sink) -> None:
+    shop(zone)
+    right = {"url": "https://hooks.example/a", "secret": SECRET}
+    for delivery, code, field in (
+        ({**right, "url": "http://hooks.example/a"}, -32602, "delivery.url"),
+        ({**right, "url": "https://10.0.0.1/a"}, -32602, "delivery.url"),
+        ({**right, "secret": "whsec_c2hvcnQ="}, -32602, "delivery.secret"),
+        ({"url": right["url"]}, -32602, "delivery.secret"),
+        ({**right, "mode": "push"}, -32026, None),
+        ({}, -32602, "delivery.url"),
+    ):
+        message = poll(delivery=delivery) | {"method": "events/subscribe"}
+        error = post(hub, zone.admin, message, **{"Mcp-Method": "events/subscribe"}).json["error"]
+        assert error["code"] == code, error
+        assert error["data"].get("position", {}).get("field") == field, error
+    assert endpoints(hub, zone) == []
+    async with connected(hub, zone.key("listen:others", client="narrow")) as mcp:
+        with pytest.raises(MCPError) as refused:
+            await subscribe(mcp, sink)
+        assert refused.value.code == -32024
