@@ -14,8 +14,7 @@ SHARED = (
     "eventhub/base/errors.py",
     "eventhub/base/limits.py",
     "eventhub/event/*.py",
-    "registrations/filters/*.py",
-    "registrations/filters/closure/*.py",
+    "registrations/filters/**/*.py",
 )
 
 
