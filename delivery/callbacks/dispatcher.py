@@ -72,7 +72,7 @@ class CallbackDispatcher:
         self._clock = SystemClock()
         self._guard = Guard(settings.addresses)
         self._client = HttpClient(self._guard)
-        self._sinks = SinkStore(settings.addresses)
+        self._sinks = SinkStore(settings.addresses, self._client)
         self._changed = asyncio.Event()  # something has changed ...
         self._scan_requested = True  # ... that may have made something due
         self._has_more = False  # the last scan did not claim everything ...

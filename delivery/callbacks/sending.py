@@ -39,7 +39,7 @@ class DeliverySender:
         if body is None:
             return not_sent(target, "unreadable", "the event cannot be read at present")
         if target.sink is not None:
-            event = SinkEvent(message, delivery.element(body, message))
+            event = SinkEvent(message, delivery.element(body, message), delivery.is_repeat)
             return await self._store(target, target.sink, [event])
         return await self._post(target, message, delivery.content(body))
 
@@ -48,7 +48,9 @@ class DeliverySender:
     ) -> tuple[PostResult, Failures]:
         """Send events together. The failures are those that the answer names."""
         if target.sink is not None:
-            events = [SinkEvent(event.message, event.element) for event in batch]
+            events = [
+                SinkEvent(event.message, event.element, event.delivery.is_repeat) for event in batch
+            ]
             return await self._store(target, target.sink, events), {}
         message = batch_id([event.message for event in batch])
         posted = await self._post(target, message, batch_content(batch, size))

@@ -4,13 +4,19 @@ Plain module.
 
 import asyncio
 import socket
+import ssl
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
+from yarl import URL
+
+from delivery.callbacks.client import HttpClient, MalformedResponse
+from delivery.callbacks.guard import AddressRefused, Origin
 from eventhub.base import limits
 from registrations.endpoints.addresses import AllowedAddresses
 from registrations.sinks.kind import (
@@ -19,6 +25,8 @@ from registrations.sinks.kind import (
     SinkEvent,
     SinkFault,
     SinkKind,
+    SinkRequest,
+    SinkResponse,
     SinkSpec,
 )
 
@@ -36,6 +44,7 @@ class SinkTarget(NamedTuple):
     authentication: Mapping[str, str]
     zone: str
     timeout_s: float
+    context: ssl.SSLContext | None = None  # of an endpoint with certificates of its own
 
 
 class _Kept(NamedTuple):
@@ -48,8 +57,9 @@ class _Kept(NamedTuple):
 class SinkStore:
     """The open sinks of one worker. An endpoint has SINK_OPEN_PER_ENDPOINT_MAX at most."""
 
-    def __init__(self, addresses: AllowedAddresses) -> None:
+    def __init__(self, addresses: AllowedAddresses, client: HttpClient) -> None:
         self._addresses = addresses
+        self._client = client
         # of endpoints as they were at a time; least recently used first
         self._kept: OrderedDict[tuple[int, int], list[_Kept]] = OrderedDict()
         self._gates: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
@@ -82,6 +92,12 @@ class SinkStore:
             raise SinkFault("timeout", f"no answer within {waited_s:.1f} s") from None
         except socket.gaierror as error:
             raise SinkFault("unknown_host", str(error)) from None
+        except AddressRefused as error:
+            raise SinkFault("refused_address", str(error)) from None
+        except ssl.SSLError as error:
+            raise SinkFault("tls", str(error)) from None
+        except MalformedResponse as error:
+            raise SinkFault("protocol", str(error)) from None
         except OSError as error:
             raise SinkFault("connection", str(error) or type(error).__name__) from None
 
@@ -99,10 +115,13 @@ class SinkStore:
 
     async def _open(self, target: SinkTarget) -> OpenSink:
         addresses = self._addresses.of_zone(target.zone)
-        spec = SinkSpec(
-            target.url, target.settings, target.authentication, addresses, target.timeout_s
+        return await target.kind.open(
+            SinkSpec(
+                partial(send_request, self._client, target),
+                *(target.url, target.settings, target.authentication, addresses),
+                target.timeout_s,
+            )
         )
-        return await target.kind.open(spec)
 
     async def _use(
         self, target: SinkTarget, sink: OpenSink, call: Callable[[OpenSink], Awaitable[T]]
@@ -155,3 +174,21 @@ def _retrieve(calling: "asyncio.Future[Any]") -> None:
     if not calling.cancelled():
         with suppress(Exception):
             calling.result()
+
+
+async def send_request(
+    client: HttpClient, target: SinkTarget, request: SinkRequest
+) -> SinkResponse:
+    """Send a request of a sink to an address that its zone may reach. Raises what the client
+    raises.
+    """
+    url = URL(request.url, encoded=True)
+    assert url.raw_host and url.port  # noqa: S101 - the kind checked it
+    origin = Origin(url.raw_host, url.port, url.scheme == "https", target.zone, target.context)
+    lines = {**request.headers, "content-length": str(len(request.body)), "accept": "*/*"}
+    head = f"{request.method} {url.raw_path_qs} HTTP/1.1\r\n"
+    head += "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    sent = head.encode() + b"\r\n" + request.body
+    found = await client.send(origin, sent, request.answer_bytes_max, target.timeout_s)
+    headers = {name.lower(): value for name, value in found.headers}
+    return SinkResponse(found.status, headers, found.body, found.is_complete)

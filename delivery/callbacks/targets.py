@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Iterable, Mapping
+from ssl import SSLContext
 from typing import Any
 
 from delivery.callbacks.claims import CallbackEndpoint
@@ -54,9 +55,18 @@ def _sink(
         given[0],
         endpoint.zone,
         endpoint.timeout_s or limits.CALLBACK_TIMEOUT_S_MAX,
+        _context(keyring, sealed),
     )
     secrets = (given[0][SECRET_FIELDS[given[0]["type"]]],)
     return CallbackTarget(endpoint.url, None, "", "", (), secrets=secrets, sink=sink)
+
+
+def _context(keyring: Keyring, sealed: Mapping[str, list[SealedSecret]]) -> SSLContext | None:
+    """Return the certificates of an endpoint, if it has its own. Raises Unsealable, ValueError."""
+    for row in sealed.get("tls", ()):
+        value = unpacked(keyring.unseal(row.sealed))
+        return tls_context(value["certificate"], value["private_key"], value["ca"])
+    return None
 
 
 def _signers(

@@ -42,15 +42,15 @@ SELECT hop.endpoint_id AS id,
 
 -- name: scan_lanes
 -- The same for endpoints with ordered deliveries, one look-up each, however many lanes they have: whether some lane may be taken.
--- A full batch is one of as many lanes.
+-- A full batch is one of as many lanes, or of as many deliveries of the lane that has waited longest.
 WITH RECURSIVE hop AS (
-    (SELECT endpoint_id, due_at, 1 AS number FROM lanes
+    (SELECT endpoint_id, stream_id, due_at, 1 AS number FROM lanes
       WHERE endpoint_id > %(after)s AND due_at IS NOT NULL
       ORDER BY endpoint_id, due_at LIMIT 1)
     UNION ALL
-    SELECT next.endpoint_id, next.due_at, hop.number + 1
+    SELECT next.endpoint_id, next.stream_id, next.due_at, hop.number + 1
       FROM hop, LATERAL (
-        SELECT endpoint_id, due_at FROM lanes
+        SELECT endpoint_id, stream_id, due_at FROM lanes
          WHERE endpoint_id > hop.endpoint_id AND due_at IS NOT NULL
          ORDER BY endpoint_id, due_at LIMIT 1) AS next
      WHERE hop.number < %(endpoints_max)s
@@ -61,6 +61,10 @@ SELECT hop.endpoint_id AS id,
                 THEN is_over(b.retry_at, greatest(b.pause_s, %(probe_s)s)) OR e.changed_at > b.recorded_at AND e.changed_at <= now()
                 ELSE hop.due_at <= now() AND (e.batch_linger_ms = 0 OR hop.due_at <= now() - e.batch_linger_ms * interval '1 ms'
                      OR EXISTS (SELECT FROM lanes l WHERE l.endpoint_id = hop.endpoint_id AND l.due_at <= now()
+                                OFFSET e.batch_events_max - 1 LIMIT 1)
+                     OR EXISTS (SELECT FROM deliveries d
+                                 WHERE d.endpoint_id = hop.endpoint_id AND COALESCE(d.lane, d.stream_id) = hop.stream_id
+                                   AND d.state = 'pending' AND d.ordered
                                 OFFSET e.batch_events_max - 1 LIMIT 1)) END AS is_due,
        e.deleted_at IS NOT NULL AS is_deleted, b.failures, b.state <> 'closed' AS is_open,
        {callback_columns},

@@ -293,7 +293,7 @@ class Endpoints(OwnedView):
     )
     def perform_create(self, body: dict[str, Any]) -> Endpoint:
         owner = self.owner(body)
-        body = new_fields(body, services.callback_addresses(self.actor.zone))
+        body = new_fields(body, self.request.data, services.callback_addresses(self.actor.zone))
         credentials = {name: body.pop(name) for name in KINDS if name in body}
         fields = services.NewEndpoint(**body, credentials=credentials)
         return services.create_endpoint(actor=self.actor, owner=owner, fields=fields)

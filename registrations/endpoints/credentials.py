@@ -15,6 +15,7 @@ SECRET_FIELDS = {
     "basic": "password",
     "bearer": "token",
     "oauth2_client_credentials": "client_secret",
+    "access_key": "secret_access_key",
 }
 
 

@@ -25,6 +25,7 @@ _REQUIRED = {
     "basic": ("username", "password"),
     "bearer": ("token",),
     "oauth2_client_credentials": ("token_url", "client_id", "client_secret"),
+    "access_key": ("access_key_id", "secret_access_key"),
 }
 _OPTIONAL = {"oauth2_client_credentials": ("scopes", "audience", "client_authentication")}
 _OF = "Of `oauth2_client_credentials`: "
@@ -94,6 +95,8 @@ class AuthenticationSerializer(Serializer):
     token_url = UrlField(required=False, help_text=f"{_OF}the URL that issues access tokens.")
     client_id = CredentialField(help_text=f"{_OF}the client's id there.")
     client_secret = CredentialField(help_text=f"{_OF}the client's secret there.")
+    access_key_id = TokenField(help_text="Of `access_key`, for the kind `s3`.")
+    secret_access_key = TokenField(help_text="Of `access_key`.")
     scopes = serializers.ListField(
         child=TokenField(),
         required=False,
@@ -183,6 +186,7 @@ class SetAuthenticationSerializer(Serializer):
     username = serializers.CharField(required=False)
     token_url = serializers.CharField(required=False)
     client_id = serializers.CharField(required=False)
+    access_key_id = serializers.CharField(required=False)
     scopes = serializers.ListField(child=serializers.CharField(), required=False)
     audience = serializers.CharField(required=False)
     client_authentication = serializers.ChoiceField(choices=("basic", "body"), required=False)

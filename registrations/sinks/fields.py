@@ -1,6 +1,6 @@
 """Which fields an endpoint has by its kind, and their defaults. SQL module."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -14,18 +14,21 @@ from registrations.sinks.registry import HTTPS, SINKS, parse_settings
 CHECK = "check"  # the handshake of sinks: a worker looks whether everything is there
 _POSTED = ("basic", "bearer", "oauth2_client_credentials")  # authentication of requests
 _OF_REQUESTS = ("signature", "secret", "headers", "tls")  # fields that only posting needs
-_UNSET = (("signature", "v1"), ("handshake", "none"))  # what a request has that does not name them
+_DEFAULTED = {"signature", "handshake", "ordered"}  # of other kinds the defaults differ
 _HANDSHAKES = ("none", "cloudevents", "challenge")
 
 
-def new_fields(given: Mapping[str, Any], addresses: CallbackAddresses) -> dict[str, Any]:
-    """Return the fields of a new endpoint, with the defaults of its kind. Raises subclasses of
-    BadRequest.
+def new_fields(
+    given: Mapping[str, Any], named: Collection[str], addresses: CallbackAddresses
+) -> dict[str, Any]:
+    """Return the fields of a new endpoint, with the defaults of its kind; `named`: those that the
+    request names. Raises subclasses of BadRequest.
     """
     kind = given.get("kind", HTTPS)
     sink = SINKS.get(kind)
     if sink is not None:
-        given = {name: value for name, value in given.items() if (name, value) not in _UNSET}
+        unset = _DEFAULTED.difference(named)
+        given = {name: value for name, value in given.items() if name not in unset}
     checked_fields(kind, given, addresses)
     if sink is None:
         return dict(given)

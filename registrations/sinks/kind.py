@@ -13,10 +13,13 @@ from registrations.endpoints.addresses import CallbackAddresses
 
 
 class SinkEvent(NamedTuple):
-    """An event to store: the id of its delivery, and the JSON that a batch of callbacks has."""
+    """An event to store: the id of its delivery, and the JSON that a batch of callbacks has.
+    `is_repeat`: it was requested again after its end, or a replay wrote it.
+    """
 
     id: str
     document: bytes
+    is_repeat: bool = False
 
 
 class SinkAnswer(NamedTuple):
@@ -45,10 +48,35 @@ class SinkFault(Exception):
         super().__init__(detail)
 
 
+class SinkRequest(NamedTuple):
+    """A request to a server of a client, with so much of its answer."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    answer_bytes_max: int
+
+
+class SinkResponse(NamedTuple):
+    """Its answer, with names of headers in lower case; `is_complete`: with the whole body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    is_complete: bool
+
+
+# sends a request to an address that the zone may reach; raises OSError and the like
+SinkHttp = Callable[[SinkRequest], Awaitable[SinkResponse]]
+
+
 class SinkSpec(NamedTuple):
     """What a sink stores into. `settings`: of the kind's type; `authentication`: decrypted;
     `addresses`: those that the zone may reach; `timeout_s`: of one attempt.
     """
+
+    http: SinkHttp
 
     url: str
     settings: Any

@@ -20,7 +20,10 @@ import delivery.forward.process, eventhub_client.remote, eventhub.eventlog.archi
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 # tried by libraries, and done without
-OPTIONAL = {"greenlet", "opentelemetry", "pygments", "python_multipart", "rich"}
+OPTIONAL = {
+    *("certifi", "chardet", "charset_normalizer", "greenlet", "jinja2", "markupsafe"),
+    *("opentelemetry", "pygments", "python_multipart", "requests", "rich", "urllib3"),
+}
 
 
 def normal(name: str) -> str:

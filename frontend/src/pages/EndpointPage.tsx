@@ -121,7 +121,7 @@ function panelOf(tab: Tab, endpoint: Found): ReactNode {
         <>
           {!isSink(endpoint.found.value.kind) && <Headers {...endpoint} />}
           <Authentication {...endpoint} />
-          {!isSink(endpoint.found.value.kind) && <Certificates {...endpoint} />}
+          {endpoint.found.value.kind !== "postgresql" && <Certificates {...endpoint} />}
         </>
       );
     case "retries":

@@ -5,6 +5,18 @@ from tests.acceptance.recorded.call import Call, gets, if_match, sends, sql
 
 URL = "https://hooks.example/"
 SECRET = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5"
+TABLE = {
+    "kind": "postgresql",
+    "url": "postgresql://db.example/shop",
+    "settings": {"table": "events"},
+    "authentication": {"type": "basic", "username": "hub", "password": "word"},
+}
+BUCKET = {
+    "kind": "s3",
+    "url": "https://s3.example/bucket",
+    "settings": {"region": "eu-north-1"},
+    "authentication": {"type": "access_key", "access_key_id": "a", "secret_access_key": "word"},
+}
 ENDPOINTS = [
     Call("admin", "POST /v1/endpoints", {"url": URL}, ACTION, {"<endpoint>": "id"}),
     Call(
@@ -135,6 +147,16 @@ ENDPOINTS = [
     *gets("peer", "/v1/endpoints", "/v1/endpoints?client=tester"),
     *gets("emitter", "/v1/endpoints"),
     *gets("operator", "/v1/endpoints?zone=<zone>", "/v1/endpoints"),
+    # sinks; a created one shows a digest that each hub has of its own
+    *sends(
+        "admin",
+        "POST /v1/endpoints",
+        {"kind": "s3", "url": BUCKET["url"]},
+        {**BUCKET, "batch": None},
+        {**TABLE, "url": "postgresql://me:word@db.example/shop"},
+        {**TABLE, "headers": {"x-a": "b"}},
+        {"url": URL, "settings": {}},
+    ),
 ]
 GROUPS = [
     Call("admin", "POST /v1/registration-groups", {"name": "night"}, keep={"<group>": "id"}),

@@ -3,13 +3,14 @@ import { type ReactNode, useState } from "react";
 
 import { errorAt } from "../../api/problem";
 import { Facts } from "../../parts/Facts";
-import { authenticationOf, type Draft, draftOf, type Kind, KINDS, SECRETS } from "./authentication";
+import { authenticationOf, type Draft, draftOf, type Kind, KINDS, kindsOf, SECRETS } from "./authentication";
 import type { Endpoint } from "./endpoints";
 import { IsSet, None } from "./IsSet";
 import { RemoveCredential } from "./RemoveCredential";
 import { type Editing, type Found, Setting, SettingForm } from "./Setting";
+import { isSink } from "./sinks";
 
-const SECRET_LABELS: Record<Kind, string> = { basic: "Password", bearer: "Token", oauth2_client_credentials: "Client secret" };
+const SECRET_LABELS: Record<Kind, string> = { basic: "Password", bearer: "Token", oauth2_client_credentials: "Client secret", access_key: "Secret access key" };
 const PLACES = [
   { value: "basic", label: "in a header (Basic)" },
   { value: "body", label: "in the body" },
@@ -17,14 +18,14 @@ const PLACES = [
 
 /** How callbacks authenticate. */
 export function Authentication(endpoint: Found) {
-  const { authentication } = endpoint.found.value;
+  const { authentication, kind } = endpoint.found.value;
   return (
     <Setting
       {...endpoint}
       title="Authentication"
       about="How callbacks authenticate at the receiver, besides their signature. Secrets are not shown again."
       action={authentication === null ? "Set" : "Replace"}
-      aside={authentication !== null && <RemoveCredential {...endpoint} kind="authentication" name="authentication" />}
+      aside={authentication !== null && !isSink(kind) && <RemoveCredential {...endpoint} kind="authentication" name="authentication" />}
       form={AuthenticationForm}
     >
       {authentication === null ? <None /> : <Facts facts={factsOf(authentication)} />}
@@ -38,6 +39,7 @@ function factsOf(shown: NonNullable<Endpoint["authentication"]>): [string, React
     ["User name", shown.username],
     ["Token URL", shown.token_url],
     ["Client id", shown.client_id],
+    ["Access key id", shown.access_key_id],
     [SECRET_LABELS[shown.type], <IsSet key="set" digest={shown.digest} />],
     ["Scopes", shown.scopes?.join(" ")],
     ["Audience", shown.audience],
@@ -56,13 +58,14 @@ function AuthenticationForm({ endpoint, ...form }: Editing) {
     <SettingForm {...form} fields={["authentication"]} ready={draft.secret !== ""} body={() => ({ authentication: authenticationOf(draft) })}>
       <Select
         label="Kind"
-        data={[...KINDS]}
+        data={KINDS.filter(({ value }) => kindsOf(endpoint.kind).includes(value))}
         value={draft.type}
         allowDeselect={false}
         onChange={(type) => change({ type: type ?? draft.type, secret: "" })}
         error={errorOf(error, draft.type)}
       />
       {draft.type === "basic" && <Text name="username" label="User name" draft={draft} error={error} onChange={change} />}
+      {draft.type === "access_key" && <Text name="access_key_id" label="Access key id" draft={draft} error={error} onChange={change} />}
       {draft.type === "oauth2_client_credentials" && (
         <>
           <Text name="token_url" label="Token URL" placeholder="https://example.org/oauth/token" draft={draft} error={error} onChange={change} />
@@ -108,7 +111,7 @@ function OAuthFields({ draft, error, onChange }: FieldProps) {
 }
 
 interface TextProps extends FieldProps {
-  name: "username" | "token_url" | "client_id" | "scopes" | "audience";
+  name: "username" | "token_url" | "client_id" | "access_key_id" | "scopes" | "audience";
   label: string;
   about?: string;
   placeholder?: string;
@@ -130,7 +133,7 @@ function Text({ name, label, about, placeholder, draft, error, onChange }: TextP
 
 /** The message for `authentication` itself, where no field of the kind shows it. */
 function errorOf(error: unknown, type: Kind): string | undefined {
-  const shown = ["username", "token_url", "client_id", "scopes", "audience", "client_authentication", SECRETS[type]];
+  const shown = ["username", "token_url", "client_id", "access_key_id", "scopes", "audience", "client_authentication", SECRETS[type]];
   if (shown.some((name) => errorAt(error, `authentication.${name}`) !== undefined)) return undefined;
   return errorAt(error, "authentication");
 }

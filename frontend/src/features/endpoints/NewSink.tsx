@@ -81,7 +81,6 @@ export function NewSink({ zone, kind, onMade }: Props) {
         label="In order"
         description="Events of a stream are stored one after the other; a retry delays the following ones."
         checked={ordered}
-        disabled={form.ordered}
         onChange={(change) => setOrdered(change.currentTarget.checked)}
       />
     </Form>

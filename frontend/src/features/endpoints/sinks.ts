@@ -11,7 +11,7 @@ interface SinkForm {
   settings: string;
   user: string;
   secret: string;
-  ordered: boolean; // always
+  ordered: boolean; // by default
 }
 
 export const SINKS: Record<SinkKind, SinkForm> = {
@@ -24,6 +24,15 @@ export const SINKS: Record<SinkKind, SinkForm> = {
     secret: "Password",
     ordered: false,
   },
+  s3: {
+    label: "S3: objects in a bucket",
+    about: "The URL of the bucket, at AWS or at a server with the API of S3.",
+    url: "https://s3.eu-north-1.amazonaws.com/my-bucket",
+    settings: '{"region": "eu-north-1", "path": "{stream}/{year}/{month}/{day}/", "file": "ndjson.gz"}',
+    user: "Access key id",
+    secret: "Secret access key",
+    ordered: true,
+  },
 };
 
 export const KINDS: { value: Kind; label: string }[] = [
@@ -31,7 +40,8 @@ export const KINDS: { value: Kind; label: string }[] = [
   ...Object.entries(SINKS).map(([value, { label }]) => ({ value: value as SinkKind, label })),
 ];
 
-export function authenticationOfSink(_kind: SinkKind, user: string, secret: string): NewEndpoint["authentication"] {
+export function authenticationOfSink(kind: SinkKind, user: string, secret: string): NewEndpoint["authentication"] {
+  if (kind === "s3") return { type: "access_key", access_key_id: user, secret_access_key: secret };
   return { type: "basic", username: user, password: secret };
 }
 
