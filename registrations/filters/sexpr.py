@@ -135,7 +135,9 @@ def _second(first: Item, second: Item) -> FilterSyntax:
 def _tokens(text: str, bounds: FormBounds) -> "list[tuple[re.Match[str], TextPosition]]":
     found: list[tuple[re.Match[str], TextPosition]] = []
     line, begin = 1, 0
-    for token in _TOKENS.finditer(text):
+    for token in _TOKENS.finditer(
+        text.rstrip()
+    ):  # at trailing blanks it would begin again and again
         blank = token[1]
         if "\n" in blank:
             line += blank.count("\n")

@@ -81,7 +81,7 @@ class TextKeys : public Marks {
 
     // As text_tests.address_of and bits_of.
     bool take_address(PyObject *text, std::string_view view) {
-        if (PyUnicode_GET_LENGTH(text) > ADDRESS_CHARS_MAX || view.find('\0') != view.npos) return false;
+        if (PyUnicode_GET_LENGTH(text) > ADDRESS_CHARS_MAX) return false;
         address_ = view;
         size_t end = view.find('%');
         if (end != view.npos) {  // the scope of an address of version 6
@@ -89,6 +89,7 @@ class TextKeys : public Marks {
             if (scope.empty() || scope.find_first_of("%/") != scope.npos) return false;
             address_.resize(end);
         }
+        if (address_.find('\0') != address_.npos) return false;
         unsigned char bytes[16];
         size_t size = 16;
         if (inet_pton(AF_INET6, address_.c_str(), bytes) != 1) {
