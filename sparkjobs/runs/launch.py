@@ -24,7 +24,8 @@ HOME = Path(__file__).resolve().parents[2]  # the folder of the packages
 _SHIPPED = (
     *("sparkjobs/*.py", "sparkjobs/audit/*.py", "sparkjobs/backtest/*.py"),
     *("sparkjobs/match_index/*.py", "sparkjobs/report/*.py", "sparkjobs/retention/*.py"),
-    *("registrations/matching/*.py", "registrations/filters/*.py", "registrations/__init__.py"),
+    *("registrations/matching/*.py", "registrations/__init__.py", "registrations/filters/*.py"),
+    *("registrations/filters/cel/*.py", "registrations/filters/cesql/*.py"),
     *("registrations/match_index/__init__.py", "registrations/match_index/engines/*.py"),
     "registrations/match_index/format/*.py",
     *("registrations/patterns/*.py", "registrations/temporal/*.py", "registrations/agents/*.py"),
