@@ -200,7 +200,21 @@ async def _taken(pool: AsyncConnectionPool[Connection], until_s: float) -> Conne
     loop's clock. Raises PoolTimeout.
     """
     clock = asyncio.get_running_loop().time
-    while broken(connection := await pool.getconn(max(0.0, until_s - clock()))):
+    while broken(connection := await _next_free(pool, until_s - clock())):
         await connection.close()
         await pool.putconn(connection)  # which opens another one
+    return connection
+
+
+async def _next_free(pool: AsyncConnectionPool[Connection], seconds: float) -> Connection:
+    """Take a connection. The pool ignores a cancellation that comes at the same time as a
+    connection; here it is raised, or a task that was cancelled would go on for ever.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    before = task.cancelling()
+    connection = await pool.getconn(max(0.0, seconds))
+    if task.cancelling() > before:
+        await pool.putconn(connection)
+        raise asyncio.CancelledError
     return connection
