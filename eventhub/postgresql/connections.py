@@ -210,11 +210,14 @@ async def _next_free(pool: AsyncConnectionPool[Connection], seconds: float) -> C
     """Take a connection. The pool ignores a cancellation that comes at the same time as a
     connection; here it is raised, or a task that was cancelled would go on for ever.
     """
-    task = asyncio.current_task()
-    assert task is not None
-    before = task.cancelling()
+    before = _cancellations()
     connection = await pool.getconn(max(0.0, seconds))
-    if task.cancelling() > before:
+    if _cancellations() > before:
         await pool.putconn(connection)
         raise asyncio.CancelledError
     return connection
+
+
+def _cancellations() -> int:
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
