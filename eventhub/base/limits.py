@@ -829,7 +829,11 @@ FILTER_STEPS_MAX = 30_000  # pairs of alternatives joined or compared for it: ab
 INTEGER_MIN = -(1 << 63)
 INTEGER_MAX = (1 << 64) - 1  # the greatest unsigned integer of 64 bits
 ARITHMETIC_RESULTS_MAX = 100  # of one calculation with lists; with more it has no result
-EXPRESSION_STEPS_MAX = 10_000  # to evaluate one of CESQL or CEL for an event: about 10 ms
+# to evaluate one expression of CESQL or CEL for an event, and in `within` for all its objects: each
+# about 1 us, so 10 ms. It is not shared by the expressions of a filter, as strategies evaluate some
+# of them, in another order, and must agree on the result.
+EXPRESSION_STEPS_MAX = 10_000
+FILTER_EXPRESSIONS_MAX = 16  # different ones: 160 ms for an event designed for it
 EXPRESSION_CHARS_MAX = 65_536  # of the texts that one of its functions takes
 # the cost for each event of one stream of one client's filters, or of one socket's: tests of about
 # 2 us (registrations/filters/evaluation_cost.py), so 10 ms; 1.2 s for an event designed for it,

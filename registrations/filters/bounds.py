@@ -47,14 +47,19 @@ def bounded(node: Node) -> str:
 
 
 def check_bounds(part: Part) -> None:
-    """Raise FilterTooLarge if the depth, parts or paths of a tree exceed a limit: other functions
-    over trees call themselves for each level. Raises NumberOutOfRange for numbers beyond 64 bits.
+    """Raise FilterTooLarge if the depth, parts, expressions or paths of a tree exceed a limit:
+    other functions over trees call themselves for each level. Raises NumberOutOfRange for numbers
+    beyond 64 bits.
     """
     waiting: list[tuple[Part, int]] = [(part, 1)]
-    parts = 0
+    parts, expressions = 0, set[Node]()
     while waiting:
         part, depth = waiting.pop()
         parts += 1 + _further(part)
+        if isinstance(part, Expression):
+            expressions.add(part)
+            if len(expressions) > (most := limits.FILTER_EXPRESSIONS_MAX):
+                raise FilterTooLarge(position=part.position, expressions_max=most)
         if parts > limits.FILTER_PARTS_MAX:
             raise FilterTooLarge(position=part.position, parts_max=limits.FILTER_PARTS_MAX)
         if isinstance(part, _LEAVES):

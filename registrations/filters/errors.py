@@ -8,6 +8,8 @@ _TOO_LARGE = {
     "parts_max": "A filter has at most {:,} words and constants in predicate form; split it into "
     "several.",
     "depth_max": "Forms are nested at most {} deep; flatten the filter, or split it into several.",
+    "expressions_max": "A filter has at most {} different expressions that no test of one field "
+    "can replace; join those that belong together, or split the filter into several.",
     "path_chars_max": "A path has at most {:,} characters; use a shorter name.",
     "alternatives_max": "A filter expands to at most {} alternatives without `or`; split it into "
     "several.",

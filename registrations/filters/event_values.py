@@ -11,7 +11,7 @@ from typing import Any
 from eventhub.base import limits
 from eventhub.event.envelope import Event
 from eventhub.event.filterable import filterable, is_in_data
-from registrations.filters.ast import Arithmetic, Const, Operand, Path, Text
+from registrations.filters.ast import Arithmetic, Const, Expression, Operand, Path, Text
 from registrations.filters.objects import Objects, objects_at
 from registrations.filters.text_tests import passes
 from registrations.filters.value_sets import Values, ValueSet
@@ -25,14 +25,19 @@ from registrations.filters.values import (
     value_inside,
     value_of,
 )
+from registrations.filters.work import Result, Work
 
 FEW = 8  # up to so many values are tested one by one
 
 
 class EventValues:
-    """The values of one event while it is matched. Not valid once the event changes."""
+    """The values of one event while it is matched. Not valid once the event changes. `work`: what
+    all objects of a list share to evaluate an expression; None for an event, each of whose
+    expressions has its own. `outcomes`: the results of its expressions.
+    """
 
-    __slots__ = ("_inside", "_lists", "_nested", "_results", "_verdicts", "event")
+    __slots__ = ("_inside", "_lists", "_nested", "_results", "_verdicts", "event", "outcomes",
+                 "work")  # fmt: skip
 
     def __init__(self, event: Event) -> None:
         self.event = event
@@ -41,6 +46,8 @@ class EventValues:
         self._results: dict[Arithmetic, Values] = {}
         self._verdicts: dict[Text, bool] = {}
         self._inside: dict[str, Objects] = {}  # by path
+        self.outcomes: dict[Expression, Result] = {}
+        self.work: Work | None = None
 
     def value(self, path: Path) -> Any:
         """Return the value at a path, or MISSING."""
@@ -63,7 +70,8 @@ class EventValues:
 
     def of_each(self, objects: Objects) -> "Iterator[EventValues]":
         """Yield each object as an event whose attributes are the object's."""
-        return (_ObjectValues(self.event, objects.base, one) for one in objects.objects)
+        work = Work()
+        return (_ObjectValues(self.event, objects.base, one, work) for one in objects.objects)
 
     def of(self, operand: Operand) -> Values:
         """Return the values of an operand."""
@@ -122,8 +130,9 @@ class _ObjectValues(EventValues):
 
     __slots__ = ("_base", "_object")
 
-    def __init__(self, event: Event, base: str, inner: dict[str, Any]) -> None:
+    def __init__(self, event: Event, base: str, inner: dict[str, Any], work: Work) -> None:
         super().__init__(event)
+        self.work = work
         self._base = base
         self._object = inner
 

@@ -5,22 +5,17 @@ from typing import NamedTuple
 
 from registrations.filters.ast import Path
 from registrations.filters.event_values import EventValues
-
-
-class Result(NamedTuple):
-    """The result of an expression; after an error it is false. `why`: in words."""
-
-    holds: bool
-    why: str
+from registrations.filters.work import Result, Work
 
 
 class Program(NamedTuple):
     """A parsed expression. `required`: paths without which it does not hold; `paths`: all that it
-    may read; `size`: its parts; `cost`: to evaluate it, in tests of one value.
+    may read; `size`: its parts; `cost`: to evaluate it, in tests of one value. `run` raises
+    TooMuchWork.
     """
 
     required: tuple[Path, ...]
     paths: tuple[Path, ...]
     size: int
     cost: int
-    run: Callable[[EventValues], Result]
+    run: Callable[[EventValues, Work], Result]

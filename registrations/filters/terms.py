@@ -142,6 +142,8 @@ class TermParser:
         items = [self._nested(self._next, 0)]
         while self._next.is_(","):
             self._take()
+            if closing == "]" and self._next.is_(closing):
+                break  # a list may end in a comma
             items.append(self._nested(self._next, 0))
         return tuple(items), self._expect(closing).end
 

@@ -1,9 +1,10 @@
 """The evaluation of CEL terms, within bounds. Plain module."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from eventhub.base import limits
+from registrations.filters.ast import Path
 from registrations.filters.cel.fields import ATTRIBUTES, ENV, MAPS, path_of_term
 from registrations.filters.cel.operations import (
     OF_ANY,
@@ -23,25 +24,35 @@ from registrations.filters.cel.parser import MACROS
 from registrations.filters.event_values import EventValues
 from registrations.filters.terms import Term
 from registrations.filters.values import MISSING
+from registrations.filters.work import Work
 
-_CHARS_PER_STEP = 4_096  # compared or copied in about the time of one step
+_CHARS_PER_STEP = 4_096  # compared or copied in about the time of one step ...
+_CHARS_READ = 256  # ... and those that a function reads ...
+_CHARS_TRIMMED = 64  # ... or trims
 _Variables = dict[str, Any]
+_Paths = dict[Term, Path | None]
 
 
-def evaluate_cel(term: Term, values: EventValues) -> Any:
-    """Evaluate an expression for an event. Raises CelError."""
-    return _Evaluation(values).value(term, {})
+def evaluate_cel(
+    term: Term, values: EventValues, work: Work | None = None, paths: _Paths | None = None
+) -> Any:
+    """Evaluate an expression for an event. `paths`: of its fields, which the first evaluation
+    finds. Raises CelError, TooMuchWork.
+    """
+    found = _Evaluation(values, Work() if work is None else work, {} if paths is None else paths)
+    return found.value(term, {})
 
 
 class _Evaluation:
     """One evaluation, with the work that it may still do."""
 
-    def __init__(self, values: EventValues) -> None:
+    def __init__(self, values: EventValues, work: Work, paths: _Paths) -> None:
         self._values = values
-        self._steps = limits.EXPRESSION_STEPS_MAX
+        self._spend = work.spend
+        self._paths = paths
 
     def value(self, term: Term, variables: _Variables) -> Any:
-        self._work(1)
+        self._spend(1)
         op = term.op
         if op == "literal":
             return term.value
@@ -62,9 +73,9 @@ class _Evaluation:
         return args if op == "list" else self._operation(op, args)
 
     def _operation(self, op: str, args: list[Any]) -> Any:
-        self._work(sum(map(_weight, args)) // _CHARS_PER_STEP)
+        self._spend(sum(map(_weight, args)) // _CHARS_PER_STEP)
         if op in ("==", "!="):
-            return equal(*args) == (op == "==")
+            return equal(args[0], args[1], self._spend) == (op == "==")
         if op in ("<", "<=", ">", ">="):
             return ordered(op, *args)
         if op == "!":
@@ -72,8 +83,10 @@ class _Evaluation:
         if op == "negative":
             return _negative(args[0])
         if op == "in":
-            return contained(*args)
+            return contained(args[0], args[1], self._spend)
         if op in OF_ANY or op in OF_TEXTS:
+            chars = sum(len(arg) for arg in args if isinstance(arg, str))
+            self._spend(chars // (_CHARS_TRIMMED if op == "trim" else _CHARS_READ))
             return called(op, args)
         found = calculated(op, *args)
         if isinstance(found, str | list) and len(found) > limits.EXPRESSION_CHARS_MAX:
@@ -81,7 +94,7 @@ class _Evaluation:
         return found
 
     def _field(self, term: Term, variables: _Variables) -> Any:
-        path = path_of_term(term)
+        path = self._path(term)
         if path is not None:
             found = self._values.value(path)
             if found is MISSING:
@@ -93,6 +106,11 @@ class _Evaluation:
         key = term.value if term.op == "field" else self.value(term.args[1], variables)
         return at(of, key)
 
+    def _path(self, term: Term) -> Path | None:
+        if term not in self._paths:
+            self._paths[term] = path_of_term(term)
+        return self._paths[term]
+
     def _map(self, name: str) -> Any:
         event = self._values.event
         if name == ATTRIBUTES:
@@ -103,12 +121,14 @@ class _Evaluation:
 
     def _has(self, term: Term, variables: _Variables) -> bool:
         """Return whether a field exists. What it is a field of has to exist."""
-        path = path_of_term(term)
+        path = self._path(term)
+        if path is not None and self._values.value(path) is not MISSING:
+            return True
         of = term.args[0] if term.args else None
         if of is not None and not (of.op == "name" and of.value in MAPS):
             self.value(of, variables)
         if path is not None:
-            return self._values.value(path) is not MISSING
+            return False
         try:
             self._field(term, variables)
         except CelError:
@@ -134,16 +154,11 @@ class _Evaluation:
         if not isinstance(several, list | tuple | dict):
             raise CelError(f"{term.op} takes a list, not {kind_of_value(several)}")
         return _MACROS[term.op](
-            list(several), lambda one: self.value(term.args[1], {**variables, term.value: one})
+            several, lambda one: self.value(term.args[1], {**variables, term.value: one})
         )
 
     def _truth(self, term: Term, variables: _Variables) -> bool:
         return _truth_of(self.value(term, variables))
-
-    def _work(self, steps: int) -> None:
-        self._steps -= steps
-        if self._steps < 0:
-            raise CelError("it takes too much work")
 
 
 def _truth_of(value: Any) -> bool:
@@ -165,7 +180,7 @@ def _weight(value: Any) -> int:
     return 256 * len(value) if isinstance(value, list | tuple | dict) else 0
 
 
-def _decided(several: list[Any], test: Callable[[Any], Any], decisive: bool) -> bool:
+def _decided(several: Iterable[Any], test: Callable[[Any], Any], decisive: bool) -> bool:
     """Evaluate `exists` or `all`: a member that decides outweighs errors of the others."""
     failed: CelError | None = None
     for one in several:
@@ -179,7 +194,7 @@ def _decided(several: list[Any], test: Callable[[Any], Any], decisive: bool) -> 
     return not decisive
 
 
-_MACROS: dict[str, Callable[[list[Any], Callable[[Any], Any]], Any]] = {
+_MACROS: dict[str, Callable[[Iterable[Any], Callable[[Any], Any]], Any]] = {
     "exists": lambda several, test: _decided(several, test, True),
     "all": lambda several, test: _decided(several, test, False),
     "exists_one": lambda several, test: sum(_truth_of(test(one)) for one in several) == 1,

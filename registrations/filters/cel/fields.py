@@ -30,7 +30,8 @@ def path_of_term(term: Term, variable: str | None = None) -> Path | None:
         steps.insert(0, step)
         of = of.args[0]
     if of.op == "variable":
-        if of.value != variable or not steps:
+        is_exact = all("." not in step for step in steps)  # a path splits a name at its dots
+        if of.value != variable or not steps or not is_exact:
             return None
         return _joined(steps, term)
     if of.op != "name":

@@ -23,9 +23,11 @@ def number_of_token(text: str, position: TextPosition) -> int | float:
         if not isfinite(value):
             raise syntax_error("The number is too large.", position)
         return value
-    found = (
-        int(text, 0 if "x" in text.lower() else 10) if len(text) < 24 else limits.INTEGER_MAX + 1
-    )
+    digits = text.lower().lstrip("-")
+    base = 16 if digits.startswith("0x") else 10
+    digits = digits.removeprefix("0x").lstrip("0") or "0"
+    found = int(digits, base) if len(digits) < 20 else limits.INTEGER_MAX + 1
+    found = -found if text[0] == "-" else found
     if not limits.INTEGER_MIN <= found < 1 << 63:
         raise syntax_error("An integer has at most 64 bits.", position)
     return found
@@ -36,20 +38,28 @@ def text_of_token(token: str, position: TextPosition) -> str:
     is_raw = token[0] in "rR"
     quoted = token[1:] if is_raw else token
     marks = 3 if quoted[:3] in ('"""', "'''") and len(quoted) >= 6 else 1
-    inner = quoted[marks:-marks]
+    inner, before = quoted[marks:-marks], token[:marks]
     if is_raw or "\\" not in inner:
         return inner
 
     def char(found: re.Match[str]) -> str:
         *codes, other = found.groups()
+        place = _after(before + inner[: found.start()], position)
         for code, base in zip(codes, (16, 16, 16, 8), strict=True):
             if code:
-                return _char(int(code, base), position)
+                return _char(int(code, base), place)
         if other not in _CHARS:
-            raise syntax_error(f"Unknown escape \\{other}.", position)
+            raise syntax_error(f"Unknown escape \\{other}.", place)
         return _CHARS[other]
 
     return _ESCAPE.sub(char, inner)
+
+
+def _after(text: str, start: TextPosition) -> TextPosition:
+    """Return the position after a text."""
+    lines = text.count("\n")
+    column = len(text) - text.rfind("\n") if lines else start.column + len(text)
+    return TextPosition(start.line + lines, column)
 
 
 def _char(code: int, position: TextPosition) -> str:

@@ -4,7 +4,7 @@
 
 import re
 from collections.abc import Callable
-from math import inf, isnan, nan
+from math import inf, isinf, isnan, nan
 from typing import Any
 
 from eventhub.base import limits
@@ -16,8 +16,14 @@ _TRUTHS = {
     **dict.fromkeys(("0", "f", "false", "FALSE", "False"), False),
 }
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
+_DOUBLE = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[Ii]nf(?:inity)?|NaN)"
+)
+_PAIRS_PER_STEP = 8  # of members that are prepared to be compared
 _SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
 _SPACES += "".join(map(chr, range(0x2000, 0x200B)))
+
+Spend = Callable[[int], None]  # takes steps of the work that is left
 
 
 class CelError(Exception):
@@ -39,18 +45,21 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def equal(one: Any, other: Any) -> bool:
+def equal(one: Any, other: Any, spend: Spend) -> bool:
     """Return whether two values are equal. Values of different types are not, but numbers are by
-    value.
+    value. A list may be in several others: each time its members are compared, and take steps.
     """
     waiting = [(one, other)]
     while waiting:
         one, other = waiting.pop()
+        spend(1)
         if isinstance(one, list | tuple) and isinstance(other, list | tuple):
             if len(one) != len(other):
                 return False
+            spend(len(one) // _PAIRS_PER_STEP)
             waiting += zip(one, other, strict=True)
         elif isinstance(one, dict) and isinstance(other, dict):
+            spend(len(one) // _PAIRS_PER_STEP)
             if one.keys() != other.keys():
                 return False
             waiting += ((value, other[name]) for name, value in one.items())
@@ -132,12 +141,12 @@ def _of_doubles(op: str, one: float, other: float) -> float:
     return inf if (left > 0) == (str(right)[0] != "-") else -inf
 
 
-def contained(value: Any, several: Any) -> bool:
+def contained(value: Any, several: Any, spend: Spend) -> bool:
     """Return whether a list has a value, or an object a name."""
     if isinstance(several, dict):
         return isinstance(value, str) and value in several
     if isinstance(several, list | tuple):
-        return any(equal(value, one) for one in several)
+        return any(equal(value, one, spend) for one in several)
     raise CelError(f"`in` takes a list or an object, not {kind_of_value(several)}")
 
 
@@ -149,7 +158,7 @@ def at(of: Any, key: Any) -> Any:
         return of[key]
     if not isinstance(of, list | tuple) or not is_number(key):
         raise CelError(f"{kind_of_value(of)} has no fields")
-    if key != int(key) or not 0 <= key < len(of):
+    if not 0 <= key < len(of) or key != int(key):
         raise CelError(f"there is no member {key}")
     return of[int(key)]
 
@@ -174,13 +183,12 @@ def _int(value: Any) -> int:
 
 def _double(value: Any) -> float:
     if isinstance(value, str):
-        try:
-            return (
-                float(value) if value.strip() == value and "_" not in value else _no_double(value)
-            )
-        except ValueError:
-            return _no_double(value)
-    return float(value) if is_number(value) else _no_double(value)
+        found = float(value) if _DOUBLE.fullmatch(value) else _no_double(value)
+        return _no_double(value) if isinf(found) and value[-1].isdigit() else found
+    try:
+        return float(value) if is_number(value) else _no_double(value)
+    except OverflowError:
+        return _no_double(value)
 
 
 def _no_double(value: Any) -> float:
@@ -212,11 +220,11 @@ def _shown(value: Any) -> str:
 
 
 def _lower_ascii(text: str) -> str:
-    return "".join(char.lower() if char.isascii() else char for char in text)
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
 def _upper_ascii(text: str) -> str:
-    return "".join(char.upper() if char.isascii() else char for char in text)
+    return text.encode("utf-8", "surrogatepass").upper().decode("utf-8", "surrogatepass")
 
 
 OF_ANY: dict[str, Callable[[Any], Any]] = {

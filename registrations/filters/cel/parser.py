@@ -17,8 +17,9 @@ from registrations.filters.terms import Term, TermParser, Token, tokens_of
 
 _TOKENS = re.compile(
     r"""(?>(?:\s|//[^\n]*)*)(?:
-        (?P<text>[rR]?(?:"{3}(?:\\.|(?!"{3}).)*"{3} | '{3}(?:\\.|(?!'{3}).)*'{3}
-                 | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'))
+        (?P<text>[rR](?:"{3}(?:(?!"{3}).)*"{3} | '{3}(?:(?!'{3}).)*'{3} | "[^"\n]*" | '[^'\n]*')
+                 | "{3}(?:\\.|(?!"{3}).)*"{3} | '{3}(?:\\.|(?!'{3}).)*'{3}
+                 | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*')
       | (?P<number>(?:0[xX][0-9a-fA-F]+|(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
                    (?![A-Za-z0-9_]))
       | (?P<word>[A-Za-z_][A-Za-z0-9_]*)
@@ -140,6 +141,9 @@ class _CelParser(TermParser):
         if token.is_("["):
             items, end = self._items("]")
             return self._term("list", items, token, (token.start, end))
+        if token.is_(".") and self._next.kind == "word":  # a name that is no variable
+            name = self._take()._replace(start=token.start)
+            return self._leaf("name", name.text, name)
         self._at -= token.kind != "end"
         raise self._unexpected("a value")
 
@@ -170,7 +174,7 @@ class _CelParser(TermParser):
                 found = self._term("index", (found, key), token, (found.start, end))
                 continue
             name = self._take()
-            if name.kind not in ("word", "keyword"):
+            if name.kind != "word" or name.text in _CONSTANTS:
                 raise syntax_error("After a dot comes a name, as in address.city.", name.position)
             if self._next.is_("("):
                 found = self._called(name, (found,))
@@ -198,7 +202,8 @@ class _CelParser(TermParser):
 
     def _macro(self, name: Token, on: Term, opening: Token) -> Term:
         variable = self._take()
-        if variable.kind != "word" or not self._next.is_(","):
+        is_name = variable.kind == "word" and variable.text not in (*_CONSTANTS, *_RESERVED)
+        if not is_name or not self._next.is_(","):
             raise syntax_error(
                 f"{name.text} takes a variable and a condition, as in tags.{name.text}(t, t != "
                 '"x").',

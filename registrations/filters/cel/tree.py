@@ -23,13 +23,14 @@ from registrations.filters.ast import (
     Path,
     Text,
     TextTest,
+    Truth,
     Within,
 )
 from registrations.filters.cel.fields import path_of_term
 from registrations.filters.cel.program import checked_cel
 from registrations.filters.errors import FilterTooLarge
 from registrations.filters.junctions import ALWAYS, NEVER, all_of, any_of
-from registrations.filters.paths import has_expression
+from registrations.filters.paths import has_expression, paths_of
 from registrations.filters.terms import Term
 
 _Pair = tuple[Node, Node]  # where a term is true, and where it is false
@@ -121,11 +122,10 @@ class _CelTree:
             if not isinstance(value, str | int | float) or isinstance(value, bool):
                 return None
             return test, replace(test, op=_INVERSE[op])
-        equal, other = replace(test, op="="), replace(test, op="!=")
-        unequal: Node = other
-        if value is None:  # an object is not null
-            unequal = all_of((Exists(path, term.position), Not(equal, term.position)))
-        return (equal, unequal) if op == "=" else (unequal, equal)
+        found = _existing(replace(test, op="="), path)
+        if path.space != "attributes":  # only these may be objects or lists
+            found = found[0], replace(test, op="!=")
+        return found if op == "=" else found[::-1]
 
     def _in(self, term: Term) -> _Pair | None:
         left, right = term.args
@@ -138,12 +138,9 @@ class _CelTree:
         path = self._path(right)
         if path is None or not _is_scalar(left):
             return None
-        member: Node = Compare("=", path, Const(left.value), term.position)
-        if isinstance(left.value, str) and left.value and path.space == "attributes":
-            if "." in left.value:
-                return None
-            member = any_of((member, Exists(Path(f"{path.name}.{left.value}"), term.position)))
-        return _existing(member, path)
+        if isinstance(left.value, str) and "." in left.value:
+            return None  # it may be a name of an object, which no path expresses
+        return _existing(_member(Compare("=", path, Const(left.value), term.position)), path)
 
     def _text_test(self, term: Term) -> _Pair | None:
         path, part = self._path(term.args[0]), term.args[1]
@@ -173,7 +170,7 @@ class _CelTree:
         found = self._member_test(path, body, term.value)
         if found is None:
             inner = _CelTree(self._text, term.value).pair(body)[0]
-            if not has_expression(inner):
+            if not has_expression(inner) and not _may_hold_without_object(inner):
                 found = Within(path, inner, term.position)
         return None if found is None else (found, self._expression(term)[1])
 
@@ -184,7 +181,9 @@ class _CelTree:
         if not any(arg.op == "variable" and arg.value == variable for arg in body.args):
             return None
         found = _MemberTree(self._text, path)._tested(body)
-        return None if found is None else found[0]
+        if found is None:
+            return None
+        return _member(found[0]) if isinstance(found[0], Compare) else found[0]
 
     def _expression(self, term: Term) -> _Pair:
         text = self._text[term.start : term.end]
@@ -215,6 +214,28 @@ def _existing(test: Node, path: Path) -> _Pair:
     return test, all_of((Exists(path, test.position), Not(test, test.position)))
 
 
+def _member(test: Compare) -> Node:
+    """Return the test of the members of a list; a text may also be a name of an object."""
+    match test:
+        case Compare("=", Path(name, "attributes"), Const(str(text))) if text and "." not in text:
+            return any_of((test, Exists(Path(f"{name}.{text}"), test.position)))
+    return test
+
+
+def _may_hold_without_object(node: Node) -> bool:
+    """Return whether the condition of `exists` may hold for a member that is no object, of which
+    `within` does not know. Only tests of its fields require an object.
+    """
+    match node:
+        case And(items):
+            return all(map(_may_hold_without_object, items))
+        case Or(items):
+            return any(map(_may_hold_without_object, items))
+        case Not() | Truth(True):
+            return True
+    return any(path.space != "attributes" for path in paths_of(node))
+
+
 def _is_scalar(term: Term) -> bool:
     return term.op == "literal"
 
@@ -235,3 +256,5 @@ def _check_size(node: Node, term: Term) -> None:
             raise FilterTooLarge(position=term.position, parts_max=limits.FILTER_PARTS_MAX)
         if isinstance(part, And | Or):
             waiting += part.items
+        elif isinstance(part, Within):
+            waiting.append(part.item)

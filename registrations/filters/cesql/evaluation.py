@@ -22,6 +22,7 @@ from registrations.filters.cesql.terms import (
 )
 from registrations.filters.terms import Term
 from registrations.filters.values import MISSING
+from registrations.filters.work import Work
 
 Lookup = Callable[[str], Any]  # the value of an attribute, or MISSING
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
@@ -35,12 +36,12 @@ class CesqlOutcome(NamedTuple):
     error: CesqlError | None
 
 
-def evaluate(term: Term, lookup: Lookup) -> CesqlOutcome:
+def evaluate(term: Term, lookup: Lookup, work: Work | None = None) -> CesqlOutcome:
     """Evaluate an expression. After an error the value is that of the failed function if it is the
-    whole expression, or the zero value of the expression's type.
+    whole expression, or the zero value of the expression's type. Raises TooMuchWork.
     """
     try:
-        return CesqlOutcome(_Run(lookup).value(term), None)
+        return CesqlOutcome(_Run(lookup, work or Work()).value(term), None)
     except CesqlError as error:
         own = error.term is term and error.value is not None
         return CesqlOutcome(error.value if own else ZERO[type_of_term(term)], error)  # type: ignore[arg-type]
@@ -49,9 +50,9 @@ def evaluate(term: Term, lookup: Lookup) -> CesqlOutcome:
 class _Run:
     """One evaluation, with the work that it may still do."""
 
-    def __init__(self, lookup: Lookup) -> None:
+    def __init__(self, lookup: Lookup, work: Work) -> None:
         self._lookup = lookup
-        self._steps = limits.EXPRESSION_STEPS_MAX
+        self._work = work.spend
 
     def value(self, term: Term) -> CesqlValue:
         self._work(1)
@@ -140,11 +141,6 @@ class _Run:
 
     def _text(self, term: Term) -> str:
         return str(_cast(self.value(term), "text"))
-
-    def _work(self, steps: int) -> None:
-        self._steps -= steps
-        if self._steps < 0:
-            raise CesqlError("generic", "it takes too much work")
 
 
 def _cast(value: CesqlValue, kind: CesqlType) -> CesqlValue:

@@ -12,9 +12,10 @@ from registrations.filters.cesql.evaluation import evaluate
 from registrations.filters.cesql.parser import parse_terms
 from registrations.filters.cesql.terms import attributes_in, function_of, required_by, type_of_term
 from registrations.filters.event_values import EventValues
-from registrations.filters.program import Program, Result
+from registrations.filters.program import Program
 from registrations.filters.sexpr import syntax_error
 from registrations.filters.terms import PROGRAM_DEPTH_MAX, Term
+from registrations.filters.work import Result, Work
 
 _OPERATORS = frozenset(("literal", "attribute", "negative", "NOT", "AND", "OR", "XOR", "LIKE", "IN",
                         "EXISTS", "=", "!=", "<", "<=", ">", ">=", *"+-*/%"))  # fmt: skip
@@ -32,7 +33,7 @@ def cesql_program(text: str) -> Program:
         tuple(path for path in paths if path),
         term.size(),
         term.size(),
-        lambda values: _run(term, values),
+        lambda values, work: _run(term, values, work),
     )
 
 
@@ -54,8 +55,8 @@ def _path(name: str) -> Path | None:
     return path_of_attribute(name_of(name))
 
 
-def _run(term: Term, values: EventValues) -> Result:
-    found, error = evaluate(term, lambda name: attribute(name_of(name), values))
+def _run(term: Term, values: EventValues, work: Work) -> Result:
+    found, error = evaluate(term, lambda name: attribute(name_of(name), values), work)
     if error is not None:
         return Result(False, f"it has an error: {error.message}")
     if not isinstance(found, bool):

@@ -85,6 +85,18 @@ def test_a_conformance_test_has_its_result_or_is_refused(file: File) -> None:
          '(and (= address.city.name "x") (= env.trace "on"))'),
         ("note != null", "(and (exists note) (not (= note null)))"),
         ("tags.exists(t, t.startsWith('x'))", '(prefix tags "x")'),
+        ("tags.exists(t, t == 'x')", '(or (= tags "x") (exists tags.x))'),
+        ("tags.exists(t, t == 'a.b')", '(= tags "a.b")'),
+        ("'a.b' in tags", '(cel "\'a.b\' in tags")'),
+        ("country != 'NO'", '(and (exists country) (not (= country "NO")))'),
+        ("event.type != 'order'", '(!= @type "order")'),
+        ("l.exists(i, i.n > 1 && !has(i.k))", "(within l (and (> n 1) (not (exists k))))"),
+        ("l.exists(i, !has(i.k))", '(cel "l.exists(i, !has(i.k))")'),
+        ("l.exists(i, true)", '(cel "l.exists(i, true)")'),
+        ("l.exists(i, event.type == 'x')", '(cel "l.exists(i, event.type == \'x\')")'),
+        ("l.exists(i, i['a.b'] == 1)", '(cel "l.exists(i, i[\'a.b\'] == 1)")'),
+        ("a == r'\\' && b in [1, 2,] && .c == 0x" + "0" * 30 + "1",
+         '(and (= a "\\\\") (in b 1 2) (= c 1))'),
         ("labels.exists(l, l.name == 'bug' && l.by.exists(b, b.user == 'ann'))",
          '(within labels (and (= name "bug") (within by (= user "ann"))))'),
         ("labels.exists(l, l.name == outer)", '(cel "labels.exists(l, l.name == outer)")'),
@@ -118,7 +130,12 @@ def test_tests_of_one_field_are_those_of_the_tree(text: str, predicate: str) -> 
         ("not a == 1", "Write !", (1, 1)),
         ("a.size(1) > 2", "write it like size", (1, 3)),
         ("tags.exists(t)", "a variable and a condition", (1, 13)),
-        ("a == '\\q'", "Unknown escape", (1, 6)),
+        ("a == '\\q'", "Unknown escape", (1, 7)),
+        ("a == '''x\n y\\q'''", "Unknown escape", (2, 3)),
+        ("tags.exists(true, true)", "a variable and a condition", (1, 13)),
+        ("a.in == 1", "After a dot comes a name", (1, 3)),
+        ("dyn(1)", "true or false", (1, 1)),
+        ("has(env)", "has takes a field", (1, 1)),
         ("a == 9223372036854775808", "64 bits", (1, 6)),
     ],
 )
@@ -156,17 +173,71 @@ def test_an_expression_is_bounded(text: str, bound: str) -> None:
         "size(a.map(x, a + a)) > 0",
         "size(t + t + t) > 0",
         "a.exists(x, t + '!' == t)",
+        # lists that are in several lists: eight doublings of 100 members are 25,600 to compare
+        "b" + ".map(x, [x, x])" * 8 + " == b" + ".map(x, [x, x])" * 8,
+        "b" + ".map(x, [x, x])" * 8 + " in [b" + ".map(x, [x, x])" * 8 + "]",
+        "b.all(x, !(-1 in a))",
+        "b.all(x, t.lowerAscii() != '')",
+        "b.all(x, !t.contains('y'))",
+        "b.all(x, t.trim() != '')",
     ],
 )
 def test_an_evaluation_is_bounded(text: str) -> None:
-    large = event({"a": [*range(900)], "t": "x" * 30_000})
+    large = event({"a": [*range(900)], "b": [*range(100)], "t": "x" * 30_000})
     assert "error" in explain(parse("cel", text).node, large).why
     assert not holds(parse("cel", f"!({text})").node, large)
 
 
+@pytest.mark.parametrize(
+    ("text", "attributes", "holds_"),
+    [
+        ("tags[1.0 / 0.0] == 'a'", {"tags": ["a"]}, False),
+        ("has(tags[0.0 / n])", {"tags": ["a"], "n": 0}, False),
+        ("has(a.b) == true", {"a.b": 1}, True),
+        ("labels.exists(k, k == 'bug')", {"labels": {"bug": 1}}, True),
+        ("o.exists(t, true)", {"o": {}}, False),
+        ("o.exists(t, true)", {"o": [5]}, True),
+        ("x.exists(i, i['a.b'] == 1)", {"x": [{"a.b": 1}]}, True),
+        ("x.exists(i, i['a.b'] == 1)", {"x": [{"a": {"b": 1}}]}, False),
+        ("a != 'x'", {"a": {}}, True),
+        ("a == 'x' || !(a == 'x')", {"a": []}, True),
+        ("double(a) == 5.0", {"a": "\u0665"}, False),  # a digit, but none of CEL
+        ("double(a) > 5.0", {"a": "9e999"}, False),
+        ("l.exists(a, .a == 1 && a == 5)", {"a": 1, "l": [5]}, True),
+        ("a.lowerAscii() == '\u00c9a'", {"a": "\u00c9A"}, True),
+    ],
+)
+def test_a_value_of_another_type_has_the_answer_of_cel(
+    text: str, attributes: dict[str, Any], holds_: bool
+) -> None:
+    assert holds(parse("cel", text).node, event(attributes)) is holds_
+    assert (outcome(text, attributes) is True) is holds_
+
+
+@pytest.mark.parametrize(
+    ("text", "attributes", "holds_"),
+    [
+        ("tags == 'a'", {"tags": ["a", "b"]}, True),
+        ("tags != 'a'", {"tags": ["a", "b"]}, False),
+        ("n < '5'", {"n": 0}, True),
+        ("0 in n", {"n": 0}, True),
+        ("tags.exists(t, t == 'x')", {"tags": "x"}, True),
+        ("'bug' in labels", {"labels": [{"bug": 1}]}, True),
+        ("o.exists(k, k.startsWith('a'))", {"o": {"ab": 1}}, False),
+        ("o.exists(k, k == 'a.b')", {"o": {"a.b": 1}}, False),
+        ("o.exists(i, i.n > 1)", {"o": {"n": 2}}, True),
+    ],
+)
+def test_the_page_names_where_a_test_of_the_tree_differs(
+    text: str, attributes: dict[str, Any], holds_: bool
+) -> None:
+    assert holds(parse("cel", text).node, event(attributes)) is holds_
+    assert (outcome(text, attributes) is True) is not holds_
+
+
 TEXTS = ("x", "y", "true", "", "ab")
 ATTRIBUTES: dict[str, tuple[Any, ...]] = {
-    **dict.fromkeys("ab", (*TEXTS, 5, 10, 1.5, -1, 0, True, None, MISSING)),
+    **dict.fromkeys("ab", (*TEXTS, 5, 10, 1.5, -1, 0, True, None, {}, {"b": 1}, MISSING)),
     "s": (*TEXTS, 5, MISSING),
     "f": (True, False, "true", 1, MISSING),
     "tags": (["x"], ["x", 5, "ab"], [], MISSING),
@@ -189,7 +260,9 @@ def _expression(random: Random, depth: int) -> str:
         f"{name} {equality} null", f"has({name})", "has(o.k)", "has(o.m.n)", "o.k == 1", "f",
         f"s.{test}('{text}')", f"{name} in ['{text}', {number}, null]", "'x' in tags", "'k' in o",
         f"tags.exists(t, t == '{text}')", f"l.exists(i, i.k > 1 && i.v {equality} 'x')",
-        "l.exists(i, i.v == a)", "l.all(i, has(i.k))", f"size(tags) {relation} 1",
+        "l.exists(i, i.v == a)", "l.all(i, has(i.k))", "l.exists(i, !has(i.k))",
+        f"o.exists(k, k == '{random.choice('kmx')}')", f"l.exists(i, {random.choice('bf')})",
+        f"size(tags) {relation} 1",
         f"{name} + 1 {relation} b", "tags[0] == 'x'", "a == b", f"string({name}) == '{text}'",
     ))  # fmt: skip
 

@@ -331,7 +331,7 @@ def test_the_page_has_the_tables_and_every_language() -> None:
 
 def test_the_bounds_of_the_page_are_those_of_the_hub() -> None:
     section = PAGE.partition("\n## Bounds\n")[2].partition("\n## ")[0]
-    for name in ("CHARS", "DEPTH", "PARTS", "ALTERNATIVES"):
+    for name in ("CHARS", "DEPTH", "PARTS", "ALTERNATIVES", "EXPRESSIONS"):
         assert f"| {getattr(limits, f'FILTER_{name}_MAX'):,} |" in section, name
     for most in (limits.PATH_CHARS_MAX, limits.FILTER_TESTS_MAX, limits.FILTER_STEPS_MAX):
         assert f"| {most:,} |" in section

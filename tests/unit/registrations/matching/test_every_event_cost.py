@@ -45,6 +45,9 @@ SUMS = "(> (+ a b c) 3)"
         ('(wildcard note "*a*b*c*")', 3),
         (SUMS, 3),
         (f"(not (in a {' '.join(map(str, range(80)))}))", 11),
+        ('(cel "a + 1 > b")', 5),
+        ('(cel "a == b")', 3 + 8),  # both may be long lists
+        ('(cel "l.all(i, i > 1)")', 2 + 16 * 3),
         # behind a key: more than usual filters have
         (f"(and (= a 1) {MANY})", 0),
         (f"(and (= a 1) {MANY} (> b 5) (> c 5))", 2),
