@@ -7,11 +7,20 @@ form (printed.py). To add a language, write a parser that returns a tree, and ad
 
 import json
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from eventhub.base.errors import EventHubError, InvalidField
 from registrations.filters import eventbridge, pairs
-from registrations.filters.ast import And, Compare, Const, Node, Path, Space, Truth
+from registrations.filters.ast import (
+    And,
+    Compare,
+    Const,
+    ExpressionLanguage,
+    Node,
+    Path,
+    Space,
+    Truth,
+)
 from registrations.filters.bounds import bounded
 from registrations.filters.cel.tree import parse_cel
 from registrations.filters.cesql.tree import parse_cesql
@@ -106,7 +115,7 @@ def parse(language: str, source: Any) -> ParsedFilter:
         node, variable = _READERS[language](source)
     except FilterSyntax as error:
         others = [name for name in _TEXTS if name != language and _reads(name, source)]
-        if others:
+        if others and not (language in _EXPRESSIONS and source.strip().isalpha()):  # a keyword
             hint = f"{error.message} It is a valid filter in {' or '.join(others)}."
             raise FilterSyntax(hint, **error.details) from error
         raise
@@ -157,4 +166,5 @@ _READERS: dict[str, Callable[[Any], _NodeAndVariable]] = {
     "cesql": lambda source: (parse_cesql(source), None),
     "eventbridge": lambda source: (eventbridge.parse_eventbridge(source), None),
 }
+_EXPRESSIONS = get_args(ExpressionLanguage)
 _TEXTS = [language.name for language in _ALL if language.kind == "text"]
