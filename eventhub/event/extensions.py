@@ -53,6 +53,18 @@ _DELAYS = {"deliver_at": "ehdeliverat", "delay_ms": "ehdelayms"}  # of an emit, 
 _NAMES = {**_TEXTS, **_NUMBERS, **_JSON, **_FLAGS, **_DELAYS, "channels": "ehchannels"}
 _FIELDS = {extension: field for field, extension in _NAMES.items()}
 CARRIES = (frozenset(_NAMES) | {"expires_at_us"}) - {"channels", "expires_at", *_DELAYS}
+_USUAL = {"domain": DEFAULT_DOMAIN, "security_level": "med", "mask": DEFAULT_MASK}
+_LATER = ("security_level", "mask", "expires_at")
+_WRITTEN = tuple(
+    _NAMES[field]
+    for field in (
+        *(field for field in _TEXTS if field not in (*_LATER, "node")),
+        *_LATER,
+        *_NUMBERS,
+        *_FLAGS,
+        *(field for field in _JSON if field != "attributes"),
+    )
+)  # the names of `to_extensions`, in its order, without those of attributes
 
 _INT32_MAX = 2**31 - 1
 _OWN_NAME = re.compile(r"[a-z0-9]{1,20}")
@@ -123,27 +135,30 @@ def to_extensions(event: Event, *, typed: bool) -> dict[str, Any]:
     """Return the extensions of an event. `typed`: values keep their type. Headers do not: there a
     number or boolean is an extension and in the JSON object as well.
     """
-    found: dict[str, Any] = {}
-    if event.domain != DEFAULT_DOMAIN:
-        found["domain"] = event.domain
-    for field, extension in _TEXTS.items():
-        if field not in ("domain", "node", "mask", "expires_at", "security_level"):
-            found[extension] = getattr(event, field)
-    if event.security_level != "med":
-        found["ehsecuritylevel"] = event.security_level
-    if event.mask != DEFAULT_MASK:
-        found["ehmask"] = str(event.mask)
-    if event.expires_at_us:
-        found["expirytime"] = time_text(event.expires_at_us)
-    for field, extension in _NUMBERS.items():
-        number = getattr(event, field)
-        found[extension] = number if number <= _INT32_MAX else str(number)
-    found["ehtombstone"] = event.tombstone
-    for field, extension in _JSON.items():
-        if field != "attributes" and (value := getattr(event, field)):
-            found[extension] = orjson.dumps(value).decode()
-    found = {name: value for name, value in found.items() if value}
+    found = {name: value for name in _WRITTEN if (value := _field(event, _FIELDS[name]))}
     return {**found, **_attributes(event, typed=typed)}
+
+
+def extension(event: Event, name: str) -> Any:
+    """Return the extension of a name that is a field of the event (`is_field`), as `to_extensions`
+    does with `typed`; None if there is none.
+    """
+    if name == "ehattributes":
+        return _attributes(event, typed=True).get(name)
+    return (_field(event, _FIELDS[name]) or None) if name in _WRITTEN else None
+
+
+def _field(event: Event, field: str) -> Any:
+    """Return the value of a field; a false one if it has no extension."""
+    if field == "expires_at":
+        return event.expires_at_us and time_text(event.expires_at_us)
+    value = getattr(event, field)
+    if value == _USUAL.get(field):
+        return None
+    if field in _JSON:
+        return value and orjson.dumps(value).decode()
+    is_text = field == "mask" or (field in _NUMBERS and value > _INT32_MAX)
+    return str(value) if is_text else value
 
 
 def _attributes(event: Event, *, typed: bool) -> dict[str, Any]:

@@ -5,9 +5,9 @@ Plain module.
 from typing import Any
 
 from eventhub.event.envelope import Event
-from eventhub.event.extensions import is_field, to_extensions
+from eventhub.event.extensions import extension, is_field
 from registrations.filters.ast import Path, Scalar
-from registrations.filters.event_values import EventValues
+from registrations.filters.event_values import EventValues, keys_of
 from registrations.filters.values import MISSING
 
 _ENVELOPE = {
@@ -37,12 +37,14 @@ def path_of_attribute(name: str) -> Path | None:
 
 
 def attribute(name: str, values: EventValues) -> Any:
-    """Return the value of an attribute, or MISSING."""
+    """Return the value of an attribute, or MISSING: null, objects and empty lists are no values."""
     path = path_of_attribute(name)
     if path is None:
         return _made(name, values.event)
-    value = values.value(path)
-    return REQUIRED.get(name, MISSING) if value is MISSING else value
+    found = values.of(path)
+    if not found or None in (found if len(found) == 1 else keys_of(found)):
+        return REQUIRED.get(name, MISSING)
+    return values.value(path)
 
 
 def _made(name: str, event: Event) -> Any:
@@ -50,4 +52,5 @@ def _made(name: str, event: Event) -> Any:
         return SPEC_VERSION
     if name == "datacontenttype":
         return MISSING if event.body is None else event.content_type
-    return to_extensions(event, typed=True).get(name, MISSING)
+    found = extension(event, name)
+    return MISSING if found is None else found

@@ -3,11 +3,11 @@ specification). Plain module.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from eventhub.base import limits
+from registrations.filters.cesql.like import LikePart, fits_parts, searched_chars
 from registrations.filters.cesql.terms import (
     INT_MAX,
     INT_MIN,
@@ -128,10 +128,9 @@ class _Run:
         others = [self.value(arg) for arg in args[1:]]
         return any(_is(other, one) for other in others)
 
-    def _is_like(self, text: str, pattern: str) -> bool:
-        parts = like_parts(pattern)
-        self._work(sum(part.chars for part in parts) * len(text) // _CHARS_PER_STEP)
-        return fits_parts(parts, text)
+    def _is_like(self, text: str, parts: tuple[LikePart, ...]) -> bool:
+        self._work(searched_chars(parts) * len(text) // _CHARS_PER_STEP)
+        return fits_parts(parts, text, self._work)
 
     def _truth(self, term: Term) -> bool:
         return bool(_cast(self.value(term), "boolean"))
@@ -207,57 +206,3 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "/": _divided,
     "%": _remainder,
 }
-
-
-# --- LIKE ---
-
-
-class LikePart(NamedTuple):
-    """The pattern between two `%`. `chars`: of a text that it matches; `texts`: between its `_`."""
-
-    chars: int
-    texts: tuple[str, ...]
-    pattern: re.Pattern[str]
-
-
-@lru_cache(maxsize=1_024)
-def like_parts(pattern: str) -> tuple[LikePart, ...]:
-    r"""Split the pattern of LIKE at each `%`. `\%` and `\_` are these characters themselves."""
-    parts: list[list[str | None]] = [[]]
-    for found in _like_marks(pattern):
-        if found == "%":
-            parts.append([])
-        else:
-            parts[-1].append(None if found == "_" else found[-1])
-    return tuple(map(_like_part, parts))
-
-
-def fits_parts(parts: tuple[LikePart, ...], text: str) -> bool:
-    """Return whether a text matches a pattern. Each part is searched once."""
-    first, last = parts[0], parts[-1]
-    if len(parts) == 1:
-        return first.pattern.fullmatch(text) is not None
-    at, end = first.chars, len(text) - last.chars
-    if at > end or not first.pattern.match(text) or not last.pattern.match(text, end):
-        return False
-    for part in parts[1:-1]:
-        found = part.pattern.search(text, at, end)
-        if found is None:
-            return False
-        at = found.end()
-    return True
-
-
-def _like_marks(pattern: str) -> Iterator[str]:
-    return (found[0] for found in re.finditer(r"\\[%_]|.", pattern, re.DOTALL))
-
-
-def _like_part(chars: list[str | None]) -> LikePart:
-    texts = [""]
-    for char in chars:
-        if char is None:
-            texts.append("")
-        else:
-            texts[-1] += char
-    written = "".join("." if char is None else re.escape(char) for char in chars)
-    return LikePart(len(chars), tuple(texts), re.compile(written, re.DOTALL))

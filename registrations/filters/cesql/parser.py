@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 
 from eventhub.base import limits
+from registrations.filters.cesql.like import like_parts
 from registrations.filters.cesql.terms import INT_MAX, INT_MIN
 from registrations.filters.sexpr import syntax_error
 from registrations.filters.terms import Term, TermParser, Token, tokens_of
@@ -90,7 +91,8 @@ class _Parser(TermParser):
             pattern = self._take()
             if pattern.kind != "text":
                 raise syntax_error("LIKE takes a pattern in quotes.", pattern.position)
-            args: tuple[Term, ...] = left, self._leaf("literal", _unquoted(pattern.text), pattern)
+            parts = like_parts(_unquoted(pattern.text))
+            args: tuple[Term, ...] = left, self._leaf("pattern", parts, pattern)
             end = pattern.end
         elif token.is_("IN"):
             self._expect("(")

@@ -1,5 +1,7 @@
 """The program of a CESQL expression. Plain module."""
 
+from functools import cache
+
 from eventhub.base import limits
 from registrations.filters.ast import Path
 from registrations.filters.cesql.attributes import (
@@ -17,8 +19,9 @@ from registrations.filters.sexpr import syntax_error
 from registrations.filters.terms import PROGRAM_DEPTH_MAX, Term
 from registrations.filters.work import Result, Work
 
-_OPERATORS = frozenset(("literal", "attribute", "negative", "NOT", "AND", "OR", "XOR", "LIKE", "IN",
-                        "EXISTS", "=", "!=", "<", "<=", ">", ">=", *"+-*/%"))  # fmt: skip
+_OPERATORS = frozenset(("literal", "attribute", "pattern", "negative", "NOT", "AND", "OR", "XOR",
+                        "LIKE", "IN", "EXISTS", "=", "!=", "<", "<=", ">", ">=",
+                        *"+-*/%"))  # fmt: skip
 
 
 def cesql_program(text: str) -> Program:
@@ -56,7 +59,8 @@ def _path(name: str) -> Path | None:
 
 
 def _run(term: Term, values: EventValues, work: Work) -> Result:
-    found, error = evaluate(term, lambda name: attribute(name_of(name), values), work)
+    once = cache(lambda name: attribute(name_of(name), values))  # some are encoded as JSON
+    found, error = evaluate(term, once, work)
     if error is not None:
         return Result(False, f"it has an error: {error.message}")
     if not isinstance(found, bool):

@@ -1,8 +1,8 @@
 """The types and functions of CESQL. Plain module.
 
 A term's `op` is `literal` or `attribute` (both with `value`), `negative`, an operator, or the name
-of a function in upper case. The pattern of LIKE and the name of EXISTS are terms as well. `value`
-of LIKE and IN: whether their place includes a NOT before them.
+of a function in upper case. The pattern of LIKE (`pattern`, see like.py) and the name of EXISTS are
+terms as well. `value` of LIKE and IN: whether their place includes a NOT before them.
 
 Source: CloudEvents SQL Expression Language 1.0.0, cesql/spec.md of cloudevents/spec.
 """

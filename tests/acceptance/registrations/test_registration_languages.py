@@ -28,7 +28,7 @@ EXPECTED = {
     "propositional": [3, 4],
     "ready": [1, 4],
     "cel": [1, 4],
-    "cesql": [1, 4],
+    "cesql": [1, 2, 4],  # null is no value there
     "eventbridge": [1, 2, 4],
 }
 
