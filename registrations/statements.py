@@ -222,8 +222,14 @@ def lock_endpoints(
 def delete_groups_and_endpoints(connection: Connection, client_id: int) -> int:
     """Delete those of a client whose registrations have ended; return the number of endpoints."""
     connection.execute(SQL["delete_groups"], (client_id,))
-    connection.execute(SQL["delete_secrets"], (client_id,))
-    return connection.execute(SQL["delete_endpoints"], (client_id,)).rowcount
+    ids = scalars(connection).execute(SQL["endpoints_of_client"], (client_id,)).fetchall()
+    delete_endpoints(connection, ids)
+    return len(ids)
+
+
+def delete_endpoints(connection: Connection, ids: Sequence[int]) -> None:
+    """Delete endpoints, and what belongs to them, that no registration names any more."""
+    connection.execute(SQL["delete_endpoints"], {"ids": list(ids)})
 
 
 def new_barrier(connection: Connection) -> int:

@@ -89,13 +89,15 @@ class SubscriptionMethods:
         start = await self._events.locate(caller.events, read)
         key, grant = _key_of(caller, given), _grant(given.ttl_ms)
         found = await find_subscription(self._log, principal.client_id, key)
-        if found is not None:
+        if found is not None and found.verified:
             await self._refresh(caller, found, given, grant)
             status = {"deliveryStatus": _status_of(found)}
             at = await watermark(self._log, found) or start.cursor
-            return self._answer(key, grant, at, truncated=False) | status
+            return _answer(key, grant, at, truncated=False) | status
+        if found is not None:  # the request that made it was interrupted
+            await self._remove(caller, found.registration, found.endpoint)
         at = await self._create(caller, given, start, grant)
-        return self._answer(key, grant, at, truncated=start.truncated)
+        return _answer(key, grant, at, truncated=start.truncated)
 
     async def unsubscribe(self, caller: McpCaller, params: dict[str, Any]) -> dict[str, Any]:
         """Delete a subscription. Raises RpcError."""
@@ -104,19 +106,13 @@ class SubscriptionMethods:
         found = await find_subscription(self._log, caller.events.principal.client_id, key)
         if found is None:
             raise not_found("subscription", "There is no such subscription.")
-        await self._ask(caller, "DELETE", f"/v1/registrations/{found.registration}")
-        await self._ask(caller, "DELETE", f"/v1/endpoints/{found.endpoint}")
+        await self._remove(caller, found.registration, found.endpoint)
         return {}
 
-    def _answer(
-        self, key: str, grant: _Grant, cursor: Cursor, *, truncated: bool
-    ) -> dict[str, Any]:
-        return {
-            "id": key,
-            "refreshBefore": grant.text,
-            "cursor": cursor_text(cursor),
-            "truncated": truncated,
-        }
+    async def _remove(self, caller: McpCaller, registration: int | None, endpoint: int) -> None:
+        if registration is not None:
+            await self._ask(caller, "DELETE", f"/v1/registrations/{registration}")
+        await self._ask(caller, "DELETE", f"/v1/endpoints/{endpoint}")
 
     async def _create(
         self, caller: McpCaller, given: SubscribeParams, start: SubscriptionStart, grant: _Grant
@@ -125,35 +121,22 @@ class SubscriptionMethods:
         starts. Nothing is left of one that fails.
         """
         key = _key_of(caller, given)
-        endpoint = await self._ask(caller, "POST", "/v1/endpoints", _endpoint(given, key, grant))
-        path = f"/v1/endpoints/{endpoint['id']}"
+        made = await self._ask(caller, "POST", "/v1/endpoints", _endpoint(given, key, grant))
+        endpoint, registration = made["id"], None
+        body = {"key": key, "streams": [start.stream], "endpoint": endpoint, **start.filter}
         try:
-            body = {
-                "key": key,
-                "streams": [start.stream],
-                "endpoint": endpoint["id"],
-                **start.filter,
-            }
-            registration = await self._ask(caller, "POST", "/v1/registrations", body)
-        except RpcError:
-            await self._ask(caller, "DELETE", path)
-            raise
-        try:
+            made = await self._ask(caller, "POST", "/v1/registrations", body)
+            registration = made["id"]
             with await self._events.admit(caller.events.principal):
                 await self._agreed(caller, key)
         except RpcError:
-            await self._ask(caller, "DELETE", f"/v1/registrations/{registration['id']}")
-            await self._ask(caller, "DELETE", path)
+            await self._remove(caller, registration, endpoint)
             raise
-        live = Cursor(**registration["from"][start.stream])
+        live = Cursor(**made["from"][start.stream])
         if given.cursor is None or start.cursor.sequence >= live.sequence:
             return live
-        replay = {
-            "endpoint": endpoint["id"],
-            "registration": registration["id"],
-            "from": cursor_text(start.cursor),
-            "to": cursor_text(live),
-        }
+        span = {"from": cursor_text(start.cursor), "to": cursor_text(live)}
+        replay = {"endpoint": endpoint, "registration": registration, **span}
         await self._ask(caller, "POST", "/v1/replays", replay)
         return start.cursor
 
@@ -179,7 +162,7 @@ class SubscriptionMethods:
         """Grant a subscription more time, replace its secret, and resume its deliveries."""
         path = f"/v1/endpoints/{found.endpoint}"
         change: dict[str, Any] = {"expires_at": grant.text}
-        if not found.enabled and found.verified:
+        if not found.enabled:
             change["enabled"] = True
         await self._ask(caller, "PATCH", path, change)
         if self._keyring.unseal(found.secret) != parse_secret(given.delivery.secret):
@@ -235,6 +218,15 @@ def _grant(ttl_ms: int | UnsetType | None) -> _Grant:
     suggested_s = limits.MCP_TTL_S_DEFAULT if ttl_ms is UNSET else ttl_ms / 1_000
     granted_s = min(max(suggested_s, limits.MCP_TTL_S_MIN), limits.MCP_TTL_S_MAX)
     return _Grant(datetime.now(UTC) + timedelta(seconds=granted_s))
+
+
+def _answer(key: str, grant: _Grant, cursor: Cursor, *, truncated: bool) -> dict[str, Any]:
+    return {
+        "id": key,
+        "refreshBefore": grant.text,
+        "cursor": cursor_text(cursor),
+        "truncated": truncated,
+    }
 
 
 def _endpoint(given: SubscribeParams, key: str, grant: _Grant) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def _delete(connection: Connection, endpoint: _Expired) -> list[Announcement]:
     statements.end_versions(connection, [one.id for one in found], barrier)
     statements.end(connection, [one.id for one in found])
     statements.count(connection, endpoint.client_id, -len(found))
-    connection.execute(SQL["delete_endpoint"], {"id": endpoint.id})
+    statements.delete_endpoints(connection, [endpoint.id])
     statements.fill_barrier(connection, barrier, streams)
     attributes = {"client": endpoint.client, "endpoint": endpoint.id, "expired": True}
     return [*announcements, announcement("deleted", endpoint.zone_id, attributes)]

@@ -1,13 +1,14 @@
 """Which fields an endpoint has by its kind, and their defaults. SQL module."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from eventhub.base.errors import InvalidField, MissingField
 from registrations.endpoints.addresses import CallbackAddresses
 from registrations.endpoints.callback_url import valid_url
+from registrations.endpoints.statements import Handshake
 from registrations.sinks.kind import SinkKind
 from registrations.sinks.registry import HTTPS, SINKS, parse_settings
 
@@ -15,7 +16,7 @@ CHECK = "check"  # the handshake of sinks: a worker looks whether everything is 
 _POSTED = ("basic", "bearer", "oauth2_client_credentials")  # authentication of requests
 _OF_REQUESTS = ("signature", "secret", "headers", "tls")  # fields that only posting needs
 _DEFAULTED = {"signature", "handshake", "ordered"}  # of other kinds the defaults differ
-_HANDSHAKES = ("none", "cloudevents", "challenge")
+_HANDSHAKES = tuple(each for each in get_args(Handshake) if each != CHECK)
 
 
 def new_fields(

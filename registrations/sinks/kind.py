@@ -72,12 +72,12 @@ SinkHttp = Callable[[SinkRequest], Awaitable[SinkResponse]]
 
 
 class SinkSpec(NamedTuple):
-    """What a sink stores into. `settings`: of the kind's type; `authentication`: decrypted;
-    `addresses`: those that the zone may reach; `timeout_s`: of one attempt.
+    """What a sink stores into. `http`: sends its requests, if it has any; `settings`: of the kind's
+    type; `authentication`: decrypted; `addresses`: those that the zone may reach; `timeout_s`: of
+    one attempt.
     """
 
     http: SinkHttp
-
     url: str
     settings: Any
     authentication: Mapping[str, str]

@@ -12,13 +12,3 @@ SELECT registration_id FROM registration_versions WHERE endpoint_id = %s AND unt
 -- name: is_expired
 -- Locks the endpoint: its client may give it more time meanwhile.
 SELECT id FROM endpoints WHERE id = %s AND expires_at <= now() AND deleted_at IS NULL FOR NO KEY UPDATE
-
--- name: delete_endpoint
-WITH tokens AS (
-    DELETE FROM endpoint_tokens WHERE endpoint_id = %(id)s
-), verifications AS (
-    DELETE FROM endpoint_verifications WHERE endpoint_id = %(id)s
-), secrets AS (
-    DELETE FROM endpoint_secrets WHERE endpoint_id = %(id)s
-)
-UPDATE endpoints SET deleted_at = now(), changed_at = now(), enabled = false, secret = '' WHERE id = %(id)s

@@ -200,16 +200,15 @@ SELECT id, url FROM endpoints
    AND (id = ANY (%(ids)s::bigint[]) OR url = ANY (%(urls)s::text[]))
  ORDER BY id FOR SHARE
 
--- name: delete_secrets
-WITH ended AS (
-    SELECT id FROM endpoints WHERE client_id = %s AND deleted_at IS NULL
-), tokens AS (
-    DELETE FROM endpoint_tokens t USING ended WHERE t.endpoint_id = ended.id
-), verifications AS (
-    DELETE FROM endpoint_verifications v USING ended WHERE v.endpoint_id = ended.id
-)
-DELETE FROM endpoint_secrets s USING ended WHERE s.endpoint_id = ended.id
+-- name: endpoints_of_client
+SELECT id FROM endpoints WHERE client_id = %s AND deleted_at IS NULL ORDER BY id
 
 -- name: delete_endpoints
-UPDATE endpoints SET deleted_at = now(), changed_at = now(), enabled = false, secret = ''
- WHERE client_id = %s AND deleted_at IS NULL
+WITH tokens AS (
+    DELETE FROM endpoint_tokens WHERE endpoint_id = ANY (%(ids)s)
+), verifications AS (
+    DELETE FROM endpoint_verifications WHERE endpoint_id = ANY (%(ids)s)
+), secrets AS (
+    DELETE FROM endpoint_secrets WHERE endpoint_id = ANY (%(ids)s)
+)
+UPDATE endpoints SET deleted_at = now(), changed_at = now(), enabled = false, secret = '' WHERE id = ANY (%(ids)s)

@@ -128,6 +128,28 @@ async def test_a_receiver_that_does_not_agree_gets_nothing(
             assert hub.call("GET", "/v1/registrations", key=zone.admin).json["items"] == []
 
 
+async def test_what_an_interrupted_request_left_is_made_again(
+    hub: LiveHub, zone: LiveZone, receiver: Sink
+) -> None:
+    shop(zone)
+    async with connected(hub, zone.admin) as mcp:
+        made = await subscribe(mcp, receiver)
+        gone = {"name": NAME, "arguments": ARGUMENTS, "delivery": {"url": receiver.url()}}
+        await mcp.ask("events/unsubscribe", **gone)
+        receiver.body = lambda called: b""  # it agrees to nothing
+        left = {"url": receiver.url(), "format": "mcp", "handshake": "mcp", "ordered": True}
+        endpoint = hub.call("POST", "/v1/endpoints", left, key=zone.admin).json["id"]
+        body = {"key": made["id"], "streams": ["orders"], "endpoint": endpoint}
+        assert hub.call("POST", "/v1/registrations", body, key=zone.admin).status == 201
+        receiver.body = agree
+        again = await subscribe(mcp, receiver)
+        assert "deliveryStatus" not in again
+        [live] = endpoints(hub, zone)
+        assert live["id"] != endpoint
+        order(zone, 2)
+        await until(lambda: len(occurrences(receiver)) == 1)
+
+
 async def test_a_subscription_begins_at_its_cursor_and_ends_with_its_time(
     hub: LiveHub, zone: LiveZone, receiver: Sink
 ) -> None:
@@ -156,6 +178,7 @@ async def test_a_subscription_begins_at_its_cursor_and_ends_with_its_time(
         gone = {"name": NAME, "arguments": ARGUMENTS, "delivery": {"url": receiver.url()}}
         with pytest.raises(MCPError):
             await mcp.ask("events/unsubscribe", **gone)
+        assert endpoints(hub, zone) == []
 
 
 async def test_a_refused_occurrence_is_not_repeated_and_the_subscription_goes_on(
