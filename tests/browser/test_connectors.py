@@ -36,7 +36,8 @@ def test_a_connector_shows_what_holds_it_up_and_is_paused_and_deleted(
         expect(row).to_contain_text("paused")
         row.get_by_role("button").press("Enter")
         desk.button("Delete").click()
-        page.get_by_role("dialog").get_by_role("button", name="Delete").last.click()
+        question = page.get_by_role("dialog", name="Delete the connector shop?")
+        question.get_by_role("button", name="Delete").click()
         expect(page.get_by_text("No connectors")).to_be_visible()
     finally:
         connect.stop()
