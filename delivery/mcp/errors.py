@@ -29,12 +29,12 @@ _STATUS = {  # the HTTP status of an answer, where it is not 200
     METHOD_NOT_FOUND: 404,
 }
 _CODES = {
-    400: INVALID_PARAMS,
+    401: FORBIDDEN,
     403: FORBIDDEN,
     404: NOT_FOUND,
     409: UNSUPPORTED,
     429: RESOURCE_EXHAUSTED,
-}
+}  # another one below 500: INVALID_PARAMS
 
 
 class RpcError(Exception):
@@ -73,7 +73,7 @@ def rpc_problem(problem: dict[str, Any], fields: Mapping[str, str]) -> RpcError:
     if field in fields:
         data["position"] = {"field": fields[field]}
     status: int = 429 if data["code"] == errors.LimitReached.code else problem["status"]
-    code = _CODES.get(status, INTERNAL_ERROR)
+    code = _CODES.get(status, INVALID_PARAMS if status < 500 else INTERNAL_ERROR)
     return RpcError(code, problem["detail"], data, status if status in (429, 503) else 0)
 
 

@@ -7,15 +7,16 @@ exactly its type, because the payload's schema is that of the type.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import orjson
+from msgspec import Meta
 
 from delivery.mcp.errors import not_found
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, InvalidField
-from eventhub.event.inbound import refuse_json
+from eventhub.event.inbound import NO_NUL, refuse_json
 from eventhub.types.definitions import Definition
 from eventhub.types.registry import ZoneTypes
 from registrations.filters.ast import And, Node
@@ -23,6 +24,7 @@ from registrations.filters.languages import LANGUAGES, parse
 from registrations.filters.printed import printed
 
 _SEPARATOR = "::"  # as in READY filters
+_NAME_CHARS_MAX = 2 * limits.TEXT_CHARS_MAX + len(_SEPARATOR)
 _SCALARS = ("string", "integer", "number", "boolean")
 _SHOWN = ("type", "enum", "description", "minimum", "maximum", "format")  # of an attribute
 _DEFAULT_LANGUAGE = "predicate"
@@ -32,7 +34,7 @@ DELIVERY = ("poll", "push", "webhook")
 class SubscriptionArguments(msgspec.Struct, forbid_unknown_fields=True):
     """The arguments of a subscription."""
 
-    stream: str
+    stream: Annotated[str, Meta(pattern=NO_NUL)]
     attributes: dict[str, Any] = {}
     language: str = _DEFAULT_LANGUAGE
     filter: Any = None
@@ -51,7 +53,7 @@ def name_of(definition: Definition) -> str:
 
 def find_type(types: ZoneTypes, name: str) -> Definition:
     """Return the newest version of the type that a name means. Raises RpcError."""
-    at = name.find(_SEPARATOR)
+    at = name.find(_SEPARATOR) if len(name) <= _NAME_CHARS_MAX else -1
     while at >= 0:
         found = types.newest(name[:at], name[at + len(_SEPARATOR) :])
         if found is not None:

@@ -19,6 +19,7 @@ from msgspec import UNSET, Meta, UnsetType
 from delivery.mcp.errors import (
     CALLBACK_ENDPOINT,
     FORBIDDEN,
+    NOT_FOUND,
     UNSUPPORTED,
     RpcError,
     invalid_params,
@@ -29,11 +30,13 @@ from delivery.mcp.events import EventMethods, ReadParams, SubscriptionStart, rea
 from delivery.mcp.inner_requests import App, InnerRequest, McpCaller, send_inner
 from delivery.mcp.statements import SubscriptionRow, find_subscription, watermark
 from eventhub.base import limits
+from eventhub.base.errors import EventHubError, LimitReached
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.start_positions import cursor_text
 from eventhub.eventlog.stored import Cursor
 from registrations.endpoints.addresses import is_public, plain_address
 from registrations.endpoints.secrets import Keyring, parse_secret
+from registrations.errors import KeyTaken
 
 _HEADER = "x-mcp-subscription-id"
 _FIELDS = {"url": "delivery.url", "secret": "delivery.secret", "filter": "arguments.filter"}
@@ -88,16 +91,22 @@ class SubscriptionMethods:
         read = ReadParams(given.name, given.arguments, given.cursor, given.max_age_ms)
         start = await self._events.locate(caller.events, read)
         key, grant = _key_of(caller, given), _grant(given.ttl_ms)
-        found = await find_subscription(self._log, principal.client_id, key)
-        if found is not None and found.verified:
-            await self._refresh(caller, found, given, grant)
-            status = {"deliveryStatus": _status_of(found)}
-            at = await watermark(self._log, found) or start.cursor
-            return _answer(key, grant, at, truncated=False) | status
-        if found is not None:  # the request that made it was interrupted
+        found = await self._settled(caller, key)
+        if found is not None and not found.verified:  # the request that made it was interrupted
             await self._remove(caller, found.registration, found.endpoint)
-        at = await self._create(caller, given, start, grant)
-        return _answer(key, grant, at, truncated=start.truncated)
+            found = None
+        if found is None:
+            try:
+                at = await self._create(caller, given, start, grant)
+                return _answer(key, grant, at, truncated=start.truncated)
+            except RpcError as error:
+                if error.data.get("code") != KeyTaken.code:
+                    raise
+            found = await self._agreed(caller, key)  # the same request makes it at the same time
+        await self._refresh(caller, found, given, grant)
+        status = {"deliveryStatus": _status_of(found)}
+        at = await watermark(self._log, found) or start.cursor
+        return _answer(key, grant, at, truncated=False) | status
 
     async def unsubscribe(self, caller: McpCaller, params: dict[str, Any]) -> dict[str, Any]:
         """Delete a subscription. Raises RpcError."""
@@ -110,9 +119,14 @@ class SubscriptionMethods:
         return {}
 
     async def _remove(self, caller: McpCaller, registration: int | None, endpoint: int) -> None:
-        if registration is not None:
-            await self._ask(caller, "DELETE", f"/v1/registrations/{registration}")
-        await self._ask(caller, "DELETE", f"/v1/endpoints/{endpoint}")
+        """Delete what is left of a subscription; another request may do so at the same time."""
+        paths = [] if registration is None else [f"/v1/registrations/{registration}"]
+        for path in (*paths, f"/v1/endpoints/{endpoint}"):
+            try:
+                await self._ask(caller, "DELETE", path)
+            except RpcError as error:
+                if error.code != NOT_FOUND:
+                    raise
 
     async def _create(
         self, caller: McpCaller, given: SubscribeParams, start: SubscriptionStart, grant: _Grant
@@ -127,9 +141,8 @@ class SubscriptionMethods:
         try:
             made = await self._ask(caller, "POST", "/v1/registrations", body)
             registration = made["id"]
-            with await self._events.admit(caller.events.principal):
-                await self._agreed(caller, key)
-        except RpcError:
+            await self._agreed(caller, key)
+        except (RpcError, EventHubError):
             await self._remove(caller, registration, endpoint)
             raise
         live = Cursor(**made["from"][start.stream])
@@ -140,34 +153,55 @@ class SubscriptionMethods:
         await self._ask(caller, "POST", "/v1/replays", replay)
         return start.cursor
 
-    async def _agreed(self, caller: McpCaller, key: str) -> None:
+    async def _agreed(self, caller: McpCaller, key: str) -> SubscriptionRow:
         """Wait until the receiver has agreed to deliveries. Raises RpcError if it does not."""
+        found = await self._settled(caller, key)
+        if found is None:
+            raise not_found("subscription", "The subscription was deleted meanwhile.")
+        if found.verified:
+            return found
+        if found.verification is None:
+            raise _refused("timeout")
+        raise _refused(_reason_of(found.verification, found.verification_status))
+
+    async def _settled(self, caller: McpCaller, key: str) -> SubscriptionRow | None:
+        """Return the subscription with a key, after its receiver has answered or had the time to;
+        None if there is none.
+        """
+        principal = caller.events.principal
         until_s = asyncio.get_running_loop().time() + limits.MCP_VERIFICATION_S_MAX
-        while True:
-            client_id = caller.events.principal.client_id
-            found = await find_subscription(self._log, client_id, key)
-            if found is None:
-                raise not_found("subscription", "The subscription was deleted meanwhile.")
-            if found.verified:
-                return
-            if found.verification is not None:
-                raise _refused(_reason_of(found.verification, found.verification_status))
-            if asyncio.get_running_loop().time() >= until_s:
-                raise _refused("timeout")
-            await asyncio.sleep(limits.MCP_VERIFICATION_INTERVAL_S)
+        with await self._events.admit(principal):
+            while True:
+                found = await find_subscription(self._log, principal.client_id, key)
+                if found is None or found.verified or found.verification is not None:
+                    return found
+                if asyncio.get_running_loop().time() >= until_s:
+                    return found
+                await asyncio.sleep(limits.MCP_VERIFICATION_INTERVAL_S)
 
     async def _refresh(
         self, caller: McpCaller, found: SubscriptionRow, given: SubscribeParams, grant: _Grant
     ) -> None:
-        """Grant a subscription more time, replace its secret, and resume its deliveries."""
+        """Replace the secret of a subscription, grant it more time, and resume its deliveries."""
         path = f"/v1/endpoints/{found.endpoint}"
+        if self._keyring.unseal(found.secret) != parse_secret(given.delivery.secret):
+            await self._replace_secret(caller, path, given.delivery.secret)
         change: dict[str, Any] = {"expires_at": grant.text}
         if not found.enabled:
             change["enabled"] = True
         await self._ask(caller, "PATCH", path, change)
-        if self._keyring.unseal(found.secret) != parse_secret(given.delivery.secret):
-            body = {"secret": given.delivery.secret, "overlap_s": limits.MCP_SECRET_OVERLAP_S}
+
+    async def _replace_secret(self, caller: McpCaller, path: str, secret: str) -> None:
+        """Replace the secret of an endpoint. Those before it sign too for a time, unless there are
+        too many of them.
+        """
+        body = {"secret": secret, "overlap_s": limits.MCP_SECRET_OVERLAP_S}
+        try:
             await self._ask(caller, "POST", f"{path}/secrets", body)
+        except RpcError as error:
+            if error.data.get("code") != LimitReached.code:
+                raise
+            await self._ask(caller, "POST", f"{path}/secrets", {**body, "overlap_s": 0})
 
     async def _ask(
         self, caller: McpCaller, method: str, path: str, body: dict[str, Any] | None = None
@@ -186,7 +220,10 @@ def _checked(given: SubscribeParams) -> None:
     if delivery.mode != "webhook":
         data = {"feature": "deliveryMode", "value": delivery.mode}
         raise RpcError(UNSUPPORTED, "A subscription is delivered by `webhook`.", data)
-    url = urlsplit(delivery.url)
+    try:
+        url = urlsplit(delivery.url)
+    except ValueError:
+        raise invalid_params("This is not a URL.", "delivery.url") from None
     if url.scheme != "https" and not (url.scheme == "http" and _is_local(url.hostname or "")):
         raise invalid_params("The URL must be an https URL.", "delivery.url")
     try:

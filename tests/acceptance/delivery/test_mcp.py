@@ -1,6 +1,7 @@
 """The MCP server: discovery, event types, polls and streams, by the official client."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
@@ -216,6 +217,12 @@ def test_wrong_parameters_are_refused_with_their_position(hub: LiveHub, zone: Li
         ({"arguments": {"stream": "orders", "color": 1}}, -32602, "arguments.color"),
         ({"arguments": {"stream": "orders", "filter": "(> total"}}, -32602, "arguments.filter"),
         ({"arguments": {"stream": "nothing"}}, -32023, None),
+        ({"arguments": {"stream": "or\0ders"}}, -32602, "arguments.stream"),
+        (
+            {"arguments": {"stream": "orders", "filter": "(= a 1)" * 9_000}},
+            -32602,
+            "arguments.filter",
+        ),
         ({"cursor": "abc"}, -32602, "cursor"),
         ({"maxEvents": 0}, -32602, "maxEvents"),
         ({"maxAgeMs": -1}, -32602, "maxAgeMs"),
@@ -225,6 +232,14 @@ def test_wrong_parameters_are_refused_with_their_position(hub: LiveHub, zone: Li
         assert (error["code"], answer.json["id"]) == (code, "p"), error
         assert error["data"].get("position", {}).get("field") == field, error
         assert answer.status == (400 if code == -32602 else 200)
+
+
+def test_a_long_name_takes_no_long_time(hub: LiveHub, zone: LiveZone) -> None:
+    """Each `::` may end the domain: with so many it took half a minute of the whole process."""
+    began_s = time.monotonic()
+    answer = post(hub, zone.admin, poll(name="::" * 100_000))
+    assert answer.json["error"]["code"] == -32023
+    assert time.monotonic() - began_s < 10
 
 
 def test_wrong_messages_are_refused(hub: LiveHub, zone: LiveZone) -> None:

@@ -1,5 +1,6 @@
 """Subscriptions of MCP Events by webhook, with the official client and a receiver."""
 
+import asyncio
 import base64
 import json
 import secrets
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from eventhub.base import limits
 from registrations.endpoints.expiry import delete_expired
 from tests.acceptance.delivery.test_mcp import NAME, order, poll, post, shop, totals
 from tests.acceptance.mcp import McpClient, connected
@@ -150,6 +152,30 @@ async def test_what_an_interrupted_request_left_is_made_again(
         await until(lambda: len(occurrences(receiver)) == 1)
 
 
+async def test_equal_requests_at_a_time_make_one_subscription(
+    hub: LiveHub, zone: LiveZone, receiver: Sink
+) -> None:
+    shop(zone)
+    async with connected(hub, zone.admin) as mcp:
+        made = await asyncio.gather(*[subscribe(mcp, receiver) for _ in range(4)])
+    assert len({one["id"] for one in made}) == 1
+    assert len(endpoints(hub, zone)) == 1
+    order(zone, 2)
+    await until(lambda: len(occurrences(receiver)) == 1)
+
+
+async def test_each_refresh_may_have_another_secret(
+    hub: LiveHub, zone: LiveZone, receiver: Sink
+) -> None:
+    shop(zone)
+    async with connected(hub, zone.admin) as mcp:
+        for secret in [new_secret() for _ in range(limits.ENDPOINT_SECRETS_MAX + 2)]:
+            await subscribe(mcp, receiver, secret=secret)
+    order(zone, 2)
+    await until(lambda: len(occurrences(receiver)) == 1)
+    assert occurrences(receiver)[0].verified(secret)
+
+
 async def test_a_subscription_begins_at_its_cursor_and_ends_with_its_time(
     hub: LiveHub, zone: LiveZone, receiver: Sink
 ) -> None:
@@ -202,6 +228,7 @@ async def test_wrong_subscriptions_are_refused(hub: LiveHub, zone: LiveZone, sin
     for delivery, code, field in (
         ({**right, "url": "http://hooks.example/a"}, -32602, "delivery.url"),
         ({**right, "url": "https://10.0.0.1/a"}, -32602, "delivery.url"),
+        ({**right, "url": "https://[::1"}, -32602, "delivery.url"),
         ({**right, "secret": "whsec_c2hvcnQ="}, -32602, "delivery.secret"),
         ({"url": right["url"]}, -32602, "delivery.secret"),
         ({**right, "mode": "push"}, -32026, None),
