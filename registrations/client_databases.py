@@ -5,20 +5,28 @@ Nothing of the hub's own environment takes part: no password file, no certificat
 """
 
 import asyncio
+import os
+import re
 import socket
 import ssl
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from eventhub.base import limits
-from eventhub.postgresql.connections import Connection
-from registrations.endpoints.addresses import CallbackAddresses
+from eventhub.postgresql.connections import Connection, sever
+from registrations.endpoints.addresses import CallbackAddresses, Resolve, is_name, plain_address
 
 _ACCEPTED = frozenset(("host", "port", "user", "password", "dbname", "sslmode"))
+_SSLMODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _PORT = 5432
+_PORT_FORM = re.compile(r"[0-9]{1,5}")
+_RECEIVED = struct.Struct("=128xQ")  # the bytes that were received, in Linux's `struct tcp_info`
 _PLACE_FORM = "Write postgresql://HOST:PORT/DATABASE, with ?sslmode=… if need be."
 _FORM = "Write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with ?sslmode=… if need be."
 
@@ -75,12 +83,18 @@ def _parsed(url: str, form: str) -> DatabaseTarget:
         raise ValueError(f"The URL needs a host and a database. {form}")
     if text["host"][0] in "/@" or "," in text["host"] + text["port"]:
         raise ValueError(f"The URL has one host that is reached over TCP. {form}")
-    port = int(text["port"] or _PORT)
-    if not 0 < port < 1 << 16:
+    if not is_name(text["host"]) and plain_address(text["host"]) is None:
+        raise ValueError(
+            f"The host is a name of letters, digits and hyphens, or an address. {form}"
+        )
+    port = text["port"] or str(_PORT)
+    if not (_PORT_FORM.fullmatch(port) and 0 < int(port) < 1 << 16):
         raise ValueError("A port is a number from 1 to 65,535.")
     sslmode = text["sslmode"] or "prefer"
+    if sslmode not in _SSLMODES:
+        raise ValueError(f"`sslmode` is one of {', '.join(_SSLMODES)}.")
     return DatabaseTarget(
-        text["host"], port, text["user"], text["password"], text["dbname"], sslmode
+        text["host"], int(port), text["user"], text["password"], text["dbname"], sslmode
     )
 
 
@@ -90,13 +104,21 @@ def address_of(url: str) -> str:
     return f"{target.host}:{target.port}/{target.dbname}"
 
 
+async def _resolved(host: str) -> Iterable[tuple[Any, ...]]:
+    return await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+
+
 async def connect_to(
-    target: DatabaseTarget, addresses: CallbackAddresses, settings: Mapping[str, str], **more: Any
+    target: DatabaseTarget,
+    addresses: CallbackAddresses,
+    settings: Mapping[str, str],
+    resolve: Resolve = _resolved,
+    **more: Any,
 ) -> Connection:
     """Connect in autocommit mode. `settings`: of the session; `more`: further parameters of libpq
     and psycopg. Raises PrivateDatabase, OSError, and what psycopg raises.
     """
-    hostaddr = await _allowed_address(target, addresses)
+    hostaddr = _allowed_address(target, addresses, await resolve(target.host))
     given: dict[str, Any] = {**_parameters(target, hostaddr, settings), **more}
     return await psycopg.AsyncConnection.connect(autocommit=True, **given)
 
@@ -123,12 +145,11 @@ def _parameters(
     }
 
 
-async def _allowed_address(target: DatabaseTarget, addresses: CallbackAddresses) -> str:
-    """Return an address of the host that the zone may reach. Raises PrivateDatabase, OSError."""
-    found = await asyncio.get_running_loop().getaddrinfo(
-        target.host, target.port, type=socket.SOCK_STREAM
-    )
-    for _, _, _, _, address in found[: limits.CALLBACK_ADDRESSES_MAX]:
+def _allowed_address(
+    target: DatabaseTarget, addresses: CallbackAddresses, found: Iterable[tuple[Any, ...]]
+) -> str:
+    """Return an address of the host that the zone may reach. Raises PrivateDatabase."""
+    for _, _, _, _, address in islice(found, limits.CALLBACK_ADDRESSES_MAX):
         hostaddr = str(address[0])
         if addresses.allowed(hostaddr, target.host, target.port):
             return hostaddr
@@ -136,3 +157,43 @@ async def _allowed_address(target: DatabaseTarget, addresses: CallbackAddresses)
         f"{target.host} leads to a private or local address, which EVENTHUB_CALLBACK_ALLOW does"
         " not allow for this zone."
     )
+
+
+@contextmanager
+def answered_shortly(connection: Connection, bytes_max: int) -> Iterator[None]:
+    """End the connection if the server sends more than so many bytes during the block, since libpq
+    keeps all that comes until an answer is complete; then raise psycopg.DataError.
+    """
+    loop = asyncio.get_running_loop()
+    most = _received(connection) + bytes_max
+    is_severed = False
+    timer: asyncio.TimerHandle
+
+    def look() -> None:
+        nonlocal is_severed, timer
+        if connection.closed:
+            return
+        if _received(connection) > most:
+            is_severed = True
+            sever(connection)
+        else:
+            timer = loop.call_later(limits.SINK_ANSWER_LOOK_S, look)
+
+    timer = loop.call_later(limits.SINK_ANSWER_LOOK_S, look)
+    try:
+        yield
+    except psycopg.OperationalError:
+        if is_severed:
+            message = f"The server's answer has more than {bytes_max:,} bytes."
+            raise psycopg.DataError(message) from None
+        raise
+    finally:
+        timer.cancel()
+
+
+def _received(connection: Connection) -> int:
+    """Return how many bytes came on a TCP connection."""
+    with socket.socket(fileno=os.dup(connection.pgconn.socket)) as same:
+        info = same.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED.size)
+    [received] = _RECEIVED.unpack(info)
+    return int(received)

@@ -195,6 +195,7 @@ class HttpClient:
     ) -> None:
         self._guard = guard
         self._answer_bytes_max = answer_bytes_max
+        self.resolve = guard.resolve
         self._idle: dict[Origin, list[HttpConnection]] = {}
         self._swept_s = time.monotonic()
 

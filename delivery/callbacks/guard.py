@@ -62,7 +62,7 @@ class Guard:
         """
         loop = asyncio.get_running_loop()
         infos = [(*info[:4], (info[4][0], origin.port, *info[4][2:]))
-                 for info in await self._resolve(origin.host)]  # fmt: skip
+                 for info in await self.resolve(origin.host)]  # fmt: skip
         # of addresses that refuse at once, a name with thousands would be a scan by the hub
         del infos[limits.CALLBACK_ADDRESSES_MAX :]
         connected = await aiohappyeyeballs.start_connection(
@@ -90,7 +90,7 @@ class Guard:
             )
         return socket.socket(family=family, type=kind, proto=protocol)
 
-    async def _resolve(self, host: str) -> list[Info]:
+    async def resolve(self, host: str) -> list[Info]:
         """Return the addresses of a name; one look-up serves all requests of the next seconds."""
         now_s = time.monotonic()
         cached = self._resolved.get(host)

@@ -118,6 +118,7 @@ class SinkStore:
         return await target.kind.open(
             SinkSpec(
                 partial(send_request, self._client, target),
+                self._client.resolve,
                 *(target.url, target.settings, target.authentication, addresses),
                 target.timeout_s,
             )

@@ -144,7 +144,7 @@ def _decode(decoder: Callable[[bytes], Any], data: bytes, index: int | None) -> 
 
 
 _MESSAGE_CHARS = 300  # a caller's own text may be long
-_PATH = re.compile(r" - at `\$?(.*)`$")
+_PATH = re.compile(r" - at (?:`key` in )?`\$?(.*)`$")
 _INDEX = re.compile(r"^\[(\d+)\]")
 _ITEM = re.compile(r"\[(\d+)\]")
 _FIELD_NAMED = re.compile(r"field `(.*?)`")

@@ -9,11 +9,13 @@ address in brackets if a port follows. An entry without a zone is for all zones.
 
 import ipaddress
 import re
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, NamedTuple
 
 from eventhub.access.names import NAME
 
+# returns the addresses of a host as getaddrinfo does; raises OSError
+Resolve = Callable[[str], Awaitable[Iterable[tuple[Any, ...]]]]
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

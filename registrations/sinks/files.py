@@ -1,14 +1,20 @@
 """The files of a bucket: how events are written, and which events a file has. Plain module."""
 
 import gzip
+import zlib
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from io import BytesIO
+from itertools import islice
 from typing import Any, NamedTuple
 
 import orjson
 
+from eventhub.base import limits
 from registrations.sinks.kind import SinkEvent
+
+_GZIP = 31  # zlib's number for a file of gzip
+_IDS = b"eventhub.ids"  # in the footer of a Parquet file: the ids of its events, as JSON
 
 
 class FileFormat(NamedTuple):
@@ -28,9 +34,17 @@ def _lines(events: Sequence[SinkEvent]) -> bytes:
 
 def _ids_of_lines(data: bytes) -> set[str]:
     try:
-        return {orjson.loads(line)["id"] for line in data.splitlines()}
+        lines = islice(BytesIO(data), limits.BATCH_EVENTS_MAX + 1)
+        return _few([orjson.loads(line)["id"] for line in lines])
     except (TypeError, KeyError) as error:
         raise ValueError("a line is no event") from error
+
+
+def _few(ids: list[str]) -> set[str]:
+    """Return the ids of a file. Raises ValueError for more than a file of the hub has."""
+    if len(ids) > limits.BATCH_EVENTS_MAX:
+        raise ValueError("it has more events than a file of the hub")
+    return set(ids)
 
 
 def _zipped(events: Sequence[SinkEvent]) -> bytes:
@@ -38,10 +52,14 @@ def _zipped(events: Sequence[SinkEvent]) -> bytes:
 
 
 def _ids_of_zipped(data: bytes) -> set[str]:
+    file = zlib.decompressobj(_GZIP)
     try:
-        return _ids_of_lines(gzip.decompress(data))
-    except (OSError, EOFError) as error:
+        lines = file.decompress(data, limits.SINK_OBJECT_READ_BYTES_MAX)
+    except zlib.error as error:
         raise ValueError("it is not compressed by gzip") from error
+    if not file.eof:
+        raise ValueError("it is too large, or not complete")
+    return _ids_of_lines(lines)
 
 
 def _table(events: Sequence[SinkEvent]) -> bytes:
@@ -54,7 +72,8 @@ def _table(events: Sequence[SinkEvent]) -> bytes:
     texts = ("id", "stream", "segment", "domain", "type", "key", "document")
     columns = [(name, pa.string()) for name in texts]
     columns[3:3] = [("sequence", pa.int64()), ("appended_at", pa.timestamp("us", tz="UTC"))]
-    table = pa.Table.from_pylist(rows, schema=pa.schema(columns))
+    ids = orjson.dumps([event.id for event in events])
+    table = pa.Table.from_pylist(rows, schema=pa.schema(columns, metadata={_IDS: ids}))
     written = BytesIO()
     pq.write_table(table, written, compression="zstd")
     return written.getvalue()
@@ -76,12 +95,18 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _ids_of_table(data: bytes) -> set[str]:
+    """Return the ids in the footer: pages that somebody else wrote may become gigabytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    most = {
+        "thrift_string_size_limit": limits.SINK_FOOTER_BYTES_MAX,
+        "thrift_container_size_limit": limits.SINK_FOOTER_ITEMS_MAX,
+    }
     try:
-        return set(pq.read_table(BytesIO(data), columns=["id"])["id"].to_pylist())
-    except pa.ArrowException as error:
+        footer = pq.ParquetFile(BytesIO(data), **most).metadata.metadata or {}
+        return _few(orjson.loads(footer[_IDS]))
+    except (pa.ArrowException, OSError, KeyError, TypeError) as error:
         raise ValueError("it is no Parquet file of events") from error
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from registrations.endpoints.addresses import CallbackAddresses
+from registrations.endpoints.addresses import CallbackAddresses, Resolve
 
 
 class SinkEvent(NamedTuple):
@@ -72,12 +72,13 @@ SinkHttp = Callable[[SinkRequest], Awaitable[SinkResponse]]
 
 
 class SinkSpec(NamedTuple):
-    """What a sink stores into. `http`: sends its requests, if it has any; `settings`: of the kind's
-    type; `authentication`: decrypted; `addresses`: those that the zone may reach; `timeout_s`: of
-    one attempt.
+    """What a sink stores into. `http`: sends its requests, if it has any; `resolve`: finds the
+    addresses of its host; `settings`: of the kind's type; `authentication`: decrypted; `addresses`:
+    those that the zone may reach; `timeout_s`: of one attempt.
     """
 
     http: SinkHttp
+    resolve: Resolve
     url: str
     settings: Any
     authentication: Mapping[str, str]

@@ -18,6 +18,7 @@ from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, sever
 from eventhub.postgresql.rows import fetch_values
 from registrations.client_databases import (
     PrivateDatabase,
+    answered_shortly,
     connect_to,
     parse_place,
 )
@@ -25,9 +26,11 @@ from registrations.endpoints.addresses import CallbackAddresses, ends_in_number,
 from registrations.errors import RefusedAddress
 from registrations.sinks.kind import SinkAnswer, SinkEvent, SinkFault, SinkKind, SinkSpec
 
-Name = Annotated[str, Meta(min_length=1, max_length=63, pattern=r"^[^\x00%]+$")]
+Name = Annotated[
+    str, Meta(min_length=1, max_length=limits.SINK_NAME_BYTES_MAX, pattern=r"^[^\x00%]+$")
+]
 Pointer = Annotated[
-    str, Meta(max_length=limits.SINK_POINTER_CHARS_MAX, pattern=r"^(/([^~/]|~[01])*)*$")
+    str, Meta(max_length=limits.SINK_POINTER_CHARS_MAX, pattern=r"^(/([^~/\x00]|~[01])*)*$")
 ]
 _ID = "/id"
 _INSERT = """
@@ -63,6 +66,9 @@ class TableSettings(Struct, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if sum(pointer == _ID for pointer in self.columns.values()) != 1:
             raise ValueError("One column has the pointer `/id`, and a unique index")
+        most = limits.SINK_NAME_BYTES_MAX
+        if any(len(name.encode()) > most for name in (self.table, self.schema, *self.columns)):
+            raise ValueError(f"PostgreSQL cuts names to {most} bytes; give them as they are there")
 
 
 class TableSink:
@@ -100,13 +106,21 @@ class TableSink:
         return f"The table {table} takes events."
 
     async def store(self, events: Sequence[SinkEvent]) -> SinkAnswer:
-        rows, gaps = [], 0
+        rows: list[dict[str, orjson.Fragment]] = []
+        gaps, bytes_left = 0, limits.SINK_ROWS_BYTES_MAX
         for event in events:
             document = orjson.loads(event.document)
             if "gap" in document and not self._takes_gaps:
                 gaps += 1
                 continue
-            rows.append({name: _value(document, path) for name, path in self._paths.items()})
+            row = {}
+            for name, path in self._paths.items():
+                value = orjson.dumps(_value(document, path)) if path else event.document
+                row[name] = orjson.Fragment(value)
+                bytes_left -= len(value)
+                if bytes_left < 0:
+                    raise _too_large(len(rows) + 1)
+            rows.append(row)
         inserted = await self._run(orjson.dumps(rows)) if rows else 0
         table = self._name.as_string(self._connection)
         answer = f"{inserted} inserted, {len(rows) - inserted} were there before"
@@ -123,7 +137,8 @@ class TableSink:
         """Insert rows, all or none; return how many are new. Raises SinkFault."""
         self._is_busy = True
         try:
-            return (await self._connection.execute(self._insert, (rows.decode(),))).rowcount
+            with answered_shortly(self._connection, limits.SINK_ANSWER_BYTES_MAX):
+                return (await self._connection.execute(self._insert, (rows.decode(),))).rowcount
         except psycopg.Error as error:
             raise fault_of(error) from None
         finally:
@@ -140,7 +155,9 @@ async def open_table(spec: SinkSpec) -> TableSink:
         "standard_conforming_strings": "on",
     }
     try:
-        connection = await connect_to(target, spec.addresses, session, prepare_threshold=None)
+        connection = await connect_to(
+            target, spec.addresses, session, resolve=spec.resolve, prepare_threshold=None
+        )
     except PrivateDatabase as error:
         raise SinkFault("refused_address", str(error)) from None
     except psycopg.Error as error:
@@ -162,6 +179,15 @@ def fault_of(error: psycopg.Error) -> SinkFault:
     if isinstance(error, CONNECTION_ERRORS):
         return SinkFault("connection", text)
     return SinkFault("rejected", text)
+
+
+def _too_large(count: int) -> SinkFault:
+    most = limits.SINK_ROWS_BYTES_MAX // 1024**2
+    return SinkFault(
+        "rejected",
+        f"The values of {count} events have more than {most} MiB: several columns have the same"
+        " large part of an event. Name fewer, or give a smaller `batch`.",
+    )
 
 
 def check_url(url: str, addresses: CallbackAddresses) -> None:

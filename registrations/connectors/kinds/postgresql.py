@@ -4,6 +4,7 @@ faults in the server's words. SQL module.
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import psycopg
 
@@ -28,7 +29,7 @@ async def opened(spec: InputSpec, **more: str) -> AsyncIterator[Connection]:
     """
     target = parse_target(spec.url)
     try:
-        given = {"prepare_threshold": 1, **more}
+        given: dict[str, Any] = {"prepare_threshold": 1, **more}
         connection = await connect_to(target, spec.addresses, _SESSION, **given)
         try:
             yield connection

@@ -231,6 +231,17 @@ def test_a_table_that_cannot_take_events_is_named_at_the_check(
     assert words in verification["detail"]
 
 
+def test_columns_that_repeat_a_large_event_are_bounded(shop: LiveZone, table: Table) -> None:
+    names = [f"c{number}" for number in range(40)]
+    table.rows(f"CREATE TABLE wide (id text PRIMARY KEY, {' jsonb, '.join(names)} jsonb)")
+    settings = {"table": "wide", "columns": {"id": "/id", **dict.fromkeys(names, "")}}
+    endpoint = connected(shop, table, settings=settings, retry_schedule=[])
+    shop.emit("orders", {**order(1), "body": "x" * 900_000})
+    [one] = until(lambda: deliveries(shop, endpoint, "dead_lettered"))
+    found = shop.hub.call("GET", f"/v1/deliveries/{one['id']}", key=shop.admin).json
+    assert "more than 32 MiB" in found["attempts"][0]["response"], found
+
+
 def test_a_private_database_is_refused(shop: LiveZone, table: Table) -> None:
     answer = create(shop, table, url="postgresql://10.1.2.3:5432/shop")
     answer.refused(400, "refused_address")
@@ -257,8 +268,14 @@ def test_the_password_is_never_shown_and_is_bound_to_its_host(
     [
         ("url", {"url": "https://db.example/shop"}),
         ("url", {"url": "postgresql://me:word@db.example/shop"}),
+        ("url", {"url": "postgresql://db.example:54x/shop"}),
+        ("url", {"url": "postgresql://db。example/shop"}),
+        ("url", {"url": "postgresql://db.example/shop?sslmode=bogus"}),
+        ("settings", {"settings": {"table": "é" * 32}}),
         ("settings", {"settings": {"table": "events", "columns": {"number": "/sequence"}}}),
         ("settings.columns", {"settings": {"table": "events", "columns": {"id": "id"}}}),
+        ("settings.columns", {"settings": {"table": "t", "columns": {"": "/id"}}}),
+        ("settings.columns", {"settings": {"table": "t", "columns": {"id": "/id", "x": "/\0"}}}),
         ("settings.word", {"settings": {"table": "events", "word": 1}}),
         ("authentication.type", {"authentication": {"type": "bearer", "token": "word"}}),
         ("headers", {"headers": {"x-word": "word"}}),

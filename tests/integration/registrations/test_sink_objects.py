@@ -40,7 +40,7 @@ async def sink(bucket: Bucket) -> AsyncIterator[s3.BucketSink]:
     )
     http = partial(send_request, client, target)
     known = addresses.of_zone("default")
-    yield await s3.open_bucket(SinkSpec(http, *target[3:6], known, 10.0))
+    yield await s3.open_bucket(SinkSpec(http, client.resolve, *target[3:6], known, 10.0))
     client.close()
 
 
