@@ -44,7 +44,7 @@ class BatchRun:
         self.target: CallbackTarget = deliveries[0].target
         self.endpoint_id = deliveries[0].part.endpoint_id
         self.lanes = {_held(each) for each in deliveries} if ordered else set()
-        self._ordered = ordered
+        self.ordered = ordered
         self._closed: set[LaneKey] = set()
         self._returned = [each for each in deliveries if each.is_deferred]
         self._waiting = False  # some that were chosen wait for others of their lane
@@ -66,7 +66,7 @@ class BatchRun:
         left: list[BatchDelivery] = []
         waits = set(self._closed)
         for each in self.left:
-            lane = _held(each)[0] if self._ordered else None
+            lane = _held(each)[0] if self.ordered else None
             if chosen(each) and lane not in waits:
                 taken.append(each.prepared())
             else:
@@ -95,7 +95,7 @@ class BatchRun:
 
     def close(self, delivery: BatchDelivery, decision: RetryDecision) -> None:
         """Close the lane of a delivery that will be attempted again."""
-        if self._ordered and decision.state == "pending":
+        if self.ordered and decision.state == "pending":
             self._closed.add(_held(delivery)[0])
 
     def is_closed(self, delivery: BatchDelivery) -> bool:
@@ -146,10 +146,11 @@ def attempt_of_event(
     """Return the record of an event's attempt. Only the first event of a batch has the headers and
     the response; the others have the batch's size and the status.
     """
-    own = attempt._replace(outcome=outcome.code, status=outcome.status)
+    response = outcome.detail or attempt.response
+    own = attempt._replace(outcome=outcome.code, status=outcome.status, response=response)
     if number == 0:
         return own
-    status = attempt.response.partition("\n")[0]
+    status = response.partition("\n")[0]
     request = f"event {number + 1} of {len(batch)}, in the batch of {batch[0].message}"
     return own._replace(request=request, response=status)
 

@@ -285,7 +285,9 @@ class Posting:
         """Post a batch and record the results; return False if the request failed."""
         with self._request(run.endpoint_id) as request:
             try:
-                posted, failures = await self._sender.send_batch(run.target, run.size, batch)
+                posted, failures = await self._sender.send_batch(
+                    run.target, run.size, batch, ordered=run.ordered
+                )
                 request.outcome = posted.outcome
             except asyncio.CancelledError:
                 run.return_all(batch)

@@ -25,13 +25,14 @@ class AttemptOutcome(NamedTuple):
     `refused_address`, `unknown_host`, `connection`, `tls`, `protocol` (malformed or too large),
     `token_unavailable` (OAuth 2.0), `unreadable` (the event, at present), `internal`.
     `retry_after_s`: the Retry-After of the response. `of_event`: not of a request, but of one event
-    in a batch, which says nothing about the endpoint.
+    in a batch, which says nothing about the endpoint; then `detail` may say why.
     """
 
     code: str
     status: int | None = None
     retry_after_s: float | None = None
     of_event: bool = False
+    detail: str = ""
 
 
 class RetryDecision(NamedTuple):

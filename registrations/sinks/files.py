@@ -99,12 +99,10 @@ def _ids_of_table(data: bytes) -> set[str]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    most = {
-        "thrift_string_size_limit": limits.SINK_FOOTER_BYTES_MAX,
-        "thrift_container_size_limit": limits.SINK_FOOTER_ITEMS_MAX,
-    }
+    most = limits.SINK_COLUMNS_MAX
     try:
-        footer = pq.ParquetFile(BytesIO(data), **most).metadata.metadata or {}
+        file = pq.ParquetFile(BytesIO(data), thrift_container_size_limit=most)
+        footer = file.metadata.metadata or {}
         return _few(orjson.loads(footer[_IDS]))
     except (pa.ArrowException, OSError, KeyError, TypeError) as error:
         raise ValueError("it is no Parquet file of events") from error

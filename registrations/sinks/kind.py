@@ -31,7 +31,9 @@ class SinkAnswer(NamedTuple):
 
 
 class SinkFault(Exception):
-    """Why events were not stored: the outcome of the attempt, and a text that names no secret."""
+    """Why events were not stored: the outcome of the attempt, and a text that names no secret.
+    `of_events`: some of the events may be stored without the others.
+    """
 
     def __init__(
         self,
@@ -40,11 +42,13 @@ class SinkFault(Exception):
         *,
         status: int | None = None,
         retry_after_s: float | None = None,
+        of_events: bool = False,
     ) -> None:
         self.code = code
         self.detail = detail
         self.status = status
         self.retry_after_s = retry_after_s
+        self.of_events = of_events
         super().__init__(detail)
 
 

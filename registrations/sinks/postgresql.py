@@ -178,7 +178,8 @@ def fault_of(error: psycopg.Error) -> SinkFault:
         return SinkFault("rejected", text)
     if isinstance(error, CONNECTION_ERRORS):
         return SinkFault("connection", text)
-    return SinkFault("rejected", text)
+    is_of_value = isinstance(error, psycopg.DataError | psycopg.IntegrityError)
+    return SinkFault("rejected", text, of_events=is_of_value and error.sqlstate is not None)
 
 
 def _too_large(count: int) -> SinkFault:
@@ -186,7 +187,8 @@ def _too_large(count: int) -> SinkFault:
     return SinkFault(
         "rejected",
         f"The values of {count} events have more than {most} MiB: several columns have the same"
-        " large part of an event. Name fewer, or give a smaller `batch`.",
+        " large part of an event. Name fewer.",
+        of_events=True,
     )
 
 

@@ -184,6 +184,29 @@ def test_an_event_that_the_table_refuses_is_a_dead_letter_and_the_others_are_sto
     until(lambda: table.rows("SELECT 1 FROM events WHERE total = 5000"))
 
 
+def test_refused_events_do_not_delay_the_others_of_their_batch(
+    shop: LiveZone, table: Table
+) -> None:
+    endpoint = connected(shop, table, retry_schedule=[])
+    null = {**order(3), "body": "a\0b"}
+    with psycopg.connect(table.direct_url) as lock:  # so that all are in one batch
+        lock.execute("LOCK TABLE events IN EXCLUSIVE MODE")
+        shop.emit("orders", [order(1), order(5000), *map(order, range(4, 20)), null, order(2)])
+        until(lambda: len(deliveries(shop, endpoint, "pending")) == 20)
+    dead = until(lambda: len(deliveries(shop, endpoint, "dead_lettered")) == 2)
+    assert dead
+    until(lambda: len(deliveries(shop, endpoint, "delivered")) == 18)
+    assert len(table.rows("SELECT 1 FROM events")) == 18
+    words = [
+        shop.hub.call("GET", f"/v1/deliveries/{one['id']}", key=shop.admin).json["attempts"]
+        for one in deliveries(shop, endpoint, "dead_lettered")
+    ]
+    assert {attempts[0]["response"][:20] for attempts in words} == {
+        "unsupported Unicode ",
+        "new row for relation",
+    }
+
+
 def test_a_statement_that_takes_too_long_is_ended_and_tried_again(
     shop: LiveZone, table: Table
 ) -> None:
