@@ -17,7 +17,6 @@ from eventhub_client.commands.output import say, show
 from eventhub_client.commands.settings import Settings
 from eventhub_client.http import Request, stream_path
 from eventhub_client.outbox import Outbox
-from eventhub_client.quench import Quench
 from eventhub_client.remote import HubClient
 from eventhub_client.types import Receipt
 
@@ -161,6 +160,9 @@ async def _send(settings: Settings, stream: str, lines: Iterator[bytes], form: s
 
 
 async def _send_matched(settings: Settings, stream: str, lines: Iterator[bytes]) -> None:
+    # the filter languages, which no other command needs: a fifth of the time to start
+    from eventhub_client.quench import Quench
+
     async with settings.hub() as hub, Quench(hub, stream) as quench:
         for batch in _batches(lines):
             receipt = await hub.emit(stream, _objects(batch), suppress=quench)
