@@ -29,7 +29,7 @@ export function NewSink({ zone, kind, onMade }: Props) {
   const submit = () => {
     if (given === undefined) return;
     const authentication = authenticationOfSink(kind, user, secret);
-    const fixed = { description: "", format: "native", handshake: "check", signature: "v1" } as const;
+    const fixed = { description: "", format: "native", handshake: "check" } as const;
     create.mutate({ ...fixed, client, kind, url, settings: given, ordered, authentication }, { onSuccess: onMade });
   };
   return (

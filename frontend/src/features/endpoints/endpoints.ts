@@ -8,6 +8,8 @@ import type { Secret } from "../../parts/SecretOnce";
 export type Endpoint = components["schemas"]["Endpoint"];
 export type EndpointChange = components["schemas"]["PatchedEndpointChange"];
 export type NewEndpoint = components["schemas"]["NewEndpoint"] & { client: string };
+/** Of a sink no request is signed. */
+export type NewSink = Omit<NewEndpoint, "signature">;
 export type Authentication = components["schemas"]["Authentication"];
 export type Certificate = components["schemas"]["Certificate"];
 
@@ -45,7 +47,8 @@ export function oneEndpoint(zone: string, id: number) {
 export function useCreateEndpoint(zone: string) {
   const refresh = useRefresh(zone);
   return useMutation({
-    mutationFn: (body: NewEndpoint) => done(api.POST("/v1/endpoints", { params: { query: { zone } }, body })),
+    mutationFn: (body: NewEndpoint | NewSink) =>
+      done(api.POST("/v1/endpoints", { params: { query: { zone } }, body: body as NewEndpoint })),
     onSuccess: refresh,
   });
 }
