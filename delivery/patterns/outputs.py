@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError
-from eventhub.event.envelope import Event
+from eventhub.event.envelope import HUB_SOURCE, Event
 from eventhub.event.inbound import check_attributes
 from eventhub.event.json_codec import time_text
 from eventhub.eventlog.system import SYSTEM_DOMAIN, Announcement
@@ -167,7 +167,7 @@ def _report(
         attributes["key"] = output.key
     if not is_complete:
         attributes["truncated"] = True
-    return Event(SYSTEM_DOMAIN, type, attributes, source="eventhub", node="hub")
+    return Event(SYSTEM_DOMAIN, type, attributes, source=HUB_SOURCE, node="hub")
 
 
 def _bindings(

@@ -16,7 +16,7 @@ from eventhub.access.grants import PRESENCE
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock, SystemClock
 from eventhub.event import protobuf_codec
-from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.event.envelope import DEFAULT_MASK, HUB_SOURCE, Event
 from eventhub.event.json_codec import moment_text
 from eventhub.eventlog import append
 from eventhub.eventlog.append import append_proven
@@ -107,7 +107,7 @@ def _draft(stream_id: int, changed: _ChangedClient) -> Draft:
         SYSTEM_DOMAIN,
         "presence.joined" if left is None else "presence.left",
         attributes,
-        source="eventhub",
+        source=HUB_SOURCE,
         node="hub",
         key=changed.client,
         tombstone=left is not None,

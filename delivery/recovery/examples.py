@@ -20,7 +20,7 @@ from eventhub.access.principal import Actor
 from eventhub.api.announcements import append_events, raw_connection
 from eventhub.api.asynchronous import run_connected
 from eventhub.base import limits
-from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.event.envelope import DEFAULT_MASK, HUB_SOURCE, Event
 from eventhub.event.inbound import EventIn
 from eventhub.event.protobuf_codec import encode
 from eventhub.eventlog.drafts import Appended, Draft
@@ -110,7 +110,7 @@ def _event(actor: Actor, endpoint: Endpoint, request: ExampleRequest) -> Event:
         type,
         attributes,
         version=given.version,
-        source="eventhub",
+        source=HUB_SOURCE,
         node="hub",
         environment={"example": "true"},
         destinations=(endpoint.client.name,),

@@ -30,6 +30,7 @@ from eventhub.api.if_match import require_unchanged
 from eventhub.base import limits
 from eventhub.base.broker import DELETE_DUE, request_task
 from eventhub.base.errors import ChannelConflict, Conflict, Forbidden, LimitReached, NotFound
+from eventhub.event.envelope import HUB_SOURCE
 from eventhub.event.json_codec import moment_text
 from eventhub.eventlog import streams
 from eventhub.eventlog.errors import NotDeleting, OnHold, ZoneDeleting
@@ -95,10 +96,15 @@ def _lock_zone_by_name(name: str) -> Zone:
 
 
 def create_client(*, zone_id: int, name: str, groups: Sequence[str] = ()) -> Client:
-    """Create a client. Raises Conflict if the name is taken, LimitReached.
+    """Create a client. Raises Forbidden for the name of the hub, Conflict if the name is taken,
+    LimitReached.
 
     `groups`: names, ascending, each once.
     """
+    if name == HUB_SOURCE:
+        raise Forbidden(
+            f"`{name}` is the source of the hub's own events; choose another name.", field="name"
+        )
     with transaction.atomic():
         zone = lock_zone(zone_id=zone_id)
         require_zone_not_deleting(zone)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from eventhub.event import protobuf_codec
-from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.event.envelope import DEFAULT_MASK, HUB_SOURCE, Event
 from eventhub.event.json_codec import moment_text
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.system import SYSTEM_DOMAIN
@@ -79,7 +79,7 @@ def _draft(stream_id: int, type: str, key: str, attributes: dict[str, Any], acti
         SYSTEM_DOMAIN,
         type,
         {name: value for name, value in attributes.items() if value is not None},
-        source="eventhub",
+        source=HUB_SOURCE,
         node="hub",
         application=(key,) if "name" in attributes else (),
         key=key,

@@ -8,6 +8,7 @@ from eventhub.event.identity import EventId
 
 DEFAULT_MASK = 1 << 63  # the channel `default`: an event that names no channel is on it
 ALL_MASK = (1 << 64) - 1
+HUB_SOURCE = "eventhub"  # of the hub's own events; no client gets this name
 
 
 class Event(NamedTuple):

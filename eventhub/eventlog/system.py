@@ -10,7 +10,7 @@ import psycopg
 from eventhub.base import caller
 from eventhub.base.errors import EventHubError
 from eventhub.event import protobuf_codec
-from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.event.envelope import DEFAULT_MASK, HUB_SOURCE, Event
 from eventhub.eventlog import append, resource_changes
 from eventhub.eventlog.append import append_batch, require_proven
 from eventhub.eventlog.drafts import Appended, Draft
@@ -77,7 +77,7 @@ def _draft(zone: str | None, announcement: Announcement, action: str = "") -> Dr
         SYSTEM_DOMAIN,
         announcement.type,
         attributes,
-        source="eventhub",
+        source=HUB_SOURCE,
         node="hub",
         correlation=action,
         destinations=announcement.destinations,

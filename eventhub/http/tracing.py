@@ -24,7 +24,7 @@ from eventhub.base.event_loop import run_forever
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.traced_call import TracedCall
 from eventhub.event import protobuf_codec
-from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.event.envelope import DEFAULT_MASK, HUB_SOURCE, Event
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.read import find_stream
@@ -177,5 +177,5 @@ def with_traces(app: AsgiApp, tracer: Tracer) -> AsgiApp:
 
 
 def _draft(stream: StreamInfo, type: str, attributes: dict[str, Any]) -> Draft:
-    event = Event(SYSTEM_DOMAIN, type, attributes, source="eventhub", node="hub")
+    event = Event(SYSTEM_DOMAIN, type, attributes, source=HUB_SOURCE, node="hub")
     return Draft(stream.id, DEFAULT_MASK, protobuf_codec.encode(event))

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from eventhub.event import protobuf_codec
-from eventhub.event.envelope import DEFAULT_MASK, Event
+from eventhub.event.envelope import DEFAULT_MASK, HUB_SOURCE, Event
 from eventhub.eventlog.drafts import Draft
 from registrations.timers.schedule import Fire
 
@@ -50,7 +50,7 @@ def draft_of(timer: FiredTimer, fire: Fire) -> Draft:
         DOMAIN,
         TICK,
         attributes,
-        source="eventhub",
+        source=HUB_SOURCE,
         node="hub",
         destinations=(timer.client,),
     )

@@ -175,3 +175,12 @@ async def test_streams_of_another_zone_are_unknown_to_a_socket(hub: LiveHub) -> 
         [event] = await reader.events(1)
         assert (event["sequence"], event["event"]["name"]) == (1, "mine")
         assert await reader.nothing_waits()
+
+
+def test_no_client_is_named_as_the_source_of_the_hubs_own_events(zone: LiveZone) -> None:
+    """It could emit events of the domain `eventhub` that look like the hub's."""
+    answer = zone.hub.operate("POST", f"/v1/clients?zone={zone.name}", {"name": "eventhub"})
+    problem = answer.refused(403, "forbidden")
+    assert problem["position"]["field"] == "name"
+    page = zone.hub.call("GET", "/v1/streams/system/events?from=oldest", key=zone.admin).json
+    assert {row["event"]["source"] for row in page["events"]} == {"eventhub"}
