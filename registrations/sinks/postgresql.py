@@ -4,12 +4,14 @@ The server makes the values of a row from JSON by the types of the table's colum
 delivery is unique in the table, so an event that is stored again is already there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from tempfile import NamedTemporaryFile
 from typing import Annotated, Any
 
 import orjson
 import psycopg
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 from psycopg import sql
 
 from eventhub.base import limits
@@ -23,6 +25,7 @@ from registrations.client_databases import (
     parse_place,
 )
 from registrations.endpoints.addresses import CallbackAddresses, ends_in_number, plain_address
+from registrations.endpoints.certificates import describe
 from registrations.errors import RefusedAddress
 from registrations.sinks.kind import SinkAnswer, SinkEvent, SinkFault, SinkKind, SinkSpec
 
@@ -54,7 +57,8 @@ def _usual_columns() -> dict[str, str]:
 
 class TableSettings(Struct, forbid_unknown_fields=True):
     """The table, and by column the JSON pointer (RFC 6901) into what a batch of callbacks has of an
-    event. One column has `/id`, the id of the delivery.
+    event. One column has `/id`, the id of the delivery. `sslrootcert`: the authorities that the
+    server's certificate is verified by, in PEM, instead of the machine's.
     """
 
     table: Name
@@ -62,6 +66,7 @@ class TableSettings(Struct, forbid_unknown_fields=True):
     columns: Annotated[
         dict[Name, Pointer], Meta(min_length=1, max_length=limits.SINK_COLUMNS_MAX)
     ] = field(default_factory=_usual_columns)
+    sslrootcert: Annotated[str, Meta(max_length=limits.ENDPOINT_PEM_CHARS_MAX)] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if sum(pointer == _ID for pointer in self.columns.values()) != 1:
@@ -69,6 +74,8 @@ class TableSettings(Struct, forbid_unknown_fields=True):
         most = limits.SINK_NAME_BYTES_MAX
         if any(len(name.encode()) > most for name in (self.table, self.schema, *self.columns)):
             raise ValueError(f"PostgreSQL cuts names to {most} bytes; give them as they are there")
+        if self.sslrootcert is not UNSET:
+            describe(self.sslrootcert)
 
 
 class TableSink:
@@ -155,14 +162,26 @@ async def open_table(spec: SinkSpec) -> TableSink:
         "standard_conforming_strings": "on",
     }
     try:
-        connection = await connect_to(
-            target, spec.addresses, session, resolve=spec.resolve, prepare_threshold=None
-        )
+        with _authorities(spec.settings.sslrootcert) as more:
+            more["prepare_threshold"] = None
+            connection = await connect_to(target, spec.addresses, session, spec.resolve, **more)
     except PrivateDatabase as error:
         raise SinkFault("refused_address", str(error)) from None
     except psycopg.Error as error:
         raise fault_of(error) from None
     return TableSink(connection, spec.settings)
+
+
+@contextmanager
+def _authorities(pem: str | UnsetType) -> Iterator[dict[str, Any]]:
+    """Yield the parameter of libpq for certificates of authorities, which it reads from a file."""
+    if pem is UNSET:
+        yield {}
+        return
+    with NamedTemporaryFile("w", suffix=".pem") as file:
+        file.write(pem)
+        file.flush()
+        yield {"sslrootcert": file.name}
 
 
 def fault_of(error: psycopg.Error) -> SinkFault:

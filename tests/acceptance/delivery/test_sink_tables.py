@@ -299,6 +299,7 @@ def test_the_password_is_never_shown_and_is_bound_to_its_host(
         ("settings.columns", {"settings": {"table": "events", "columns": {"id": "id"}}}),
         ("settings.columns", {"settings": {"table": "t", "columns": {"": "/id"}}}),
         ("settings.columns", {"settings": {"table": "t", "columns": {"id": "/id", "x": "/\0"}}}),
+        ("settings", {"settings": {"table": "events", "sslrootcert": "no certificate"}}),
         ("settings.word", {"settings": {"table": "events", "word": 1}}),
         ("authentication.type", {"authentication": {"type": "bearer", "token": "word"}}),
         ("headers", {"headers": {"x-word": "word"}}),

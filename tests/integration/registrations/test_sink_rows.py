@@ -1,10 +1,12 @@
 """Sinks of tables at servers that are no database of PostgreSQL."""
 
-import asyncio
 import socket
+import ssl
 import struct
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -13,57 +15,91 @@ from registrations.endpoints.addresses import parse_allowed
 from registrations.sinks import postgresql
 from registrations.sinks.kind import SinkEvent, SinkFault, SinkSpec
 from registrations.sinks.postgresql import TableSettings
+from tests.certificates import Authority
 
 READY = b"R" + struct.pack("!II", 8, 0) + b"Z" + struct.pack("!I", 5) + b"I"
+INSERTED = b"1\0\0\0\x042\0\0\0\x04n\0\0\0\x04C\0\0\0\x0fINSERT 0 1\0" + READY[9:]
 CHUNK = bytes(1024 * 1024)
 AUTHENTICATION = {"username": "hub", "password": "a-hidden-word"}
 
 
-@asynccontextmanager
-async def endless_server() -> AsyncIterator[int]:
-    """Yield the port of a server that answers each statement with a row that does not end."""
+@contextmanager
+def server_of(tls: ssl.SSLContext | None = None, *, endless: bool = False) -> Iterator[int]:
+    """Yield the port of a server that answers statements as if each had inserted a row, or with a
+    row that does not end.
+    """
+    listening = socket.create_server(("127.0.0.1", 0))
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await reader.readexactly(8)  # asks for TLS
-            writer.write(b"N")
-            await reader.read(1024)  # the start of the session
-            writer.write(READY)
-            await reader.read(1024)  # a statement
-            writer.write(b"D" + struct.pack("!I", 1 << 30))
+    def serve() -> None:
+        with suppress(OSError):
             while True:
-                writer.write(CHUNK)
-                await writer.drain()
-        except (OSError, asyncio.IncompleteReadError):
-            writer.close()
+                connected, _ = listening.accept()
+                connected.settimeout(10)
+                with suppress(OSError):
+                    answer(connected)
+                connected.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    async with server:
-        yield server.sockets[0].getsockname()[1]
+    def answer(connected: socket.socket) -> None:
+        connected.recv(8)  # asks for TLS
+        connected.sendall(b"S" if tls else b"N")
+        if tls:
+            connected = tls.wrap_socket(connected, server_side=True)
+        connected.recv(1024)  # the start of the session
+        connected.sendall(READY)
+        while connected.recv(4096):  # a statement
+            connected.sendall(b"D" + struct.pack("!I", 1 << 30) if endless else INSERTED)
+            while endless:
+                connected.sendall(CHUNK)
+
+    thread = Thread(target=serve)
+    thread.start()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        thread.join()
 
 
 async def resolve(host: str) -> list[tuple[Any, ...]]:
     return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
 
 
-def spec(url: str, *allowed: str) -> SinkSpec:
+def spec(url: str, *allowed: str, **settings: Any) -> SinkSpec:
     addresses = parse_allowed(allowed).of_zone("default")
 
     async def http(request: Any) -> Any:
         raise AssertionError
 
-    settings = TableSettings(table="events")
-    return SinkSpec(http, resolve, url, settings, AUTHENTICATION, addresses, 10.0)
+    given = TableSettings(table="events", **settings)
+    return SinkSpec(http, resolve, url, given, AUTHENTICATION, addresses, 10.0)
 
 
 async def test_an_answer_without_end_is_cut() -> None:
     """libpq keeps an answer until it is complete: a gigabyte in some seconds."""
-    async with endless_server() as port:
+    with server_of(endless=True) as port:
         sink = await postgresql.open_table(spec(f"postgresql://db.example:{port}/x", "db.example"))
         with pytest.raises(SinkFault, match="more than 1,048,576 bytes") as cut:
             await sink.store([SinkEvent("msg_1", b'{"id": "msg_1"}')])
         sink.close()
     assert cut.value.code == "rejected"
+
+
+async def test_a_server_is_verified_by_the_authority_of_the_endpoint(tmp_path: Path) -> None:
+    authority = Authority("the client's")
+    certificate, key = authority.issue("db.example")
+    (tmp_path / "server.pem").write_text(certificate + key)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(tmp_path / "server.pem")
+    with server_of(tls) as port:
+        url = f"postgresql://db.example:{port}/x?sslmode=verify-full"
+        sink = await postgresql.open_table(spec(url, "db.example", sslrootcert=authority.pem))
+        answer = await sink.store([SinkEvent("msg_1", b'{"id": "msg_1"}')])
+        sink.close()
+        assert answer.response == "1 inserted, 0 were there before"
+        for other in ({}, {"sslrootcert": Authority("another").pem}):
+            with pytest.raises(SinkFault, match="certificate"):
+                await postgresql.open_table(spec(url, "db.example", **other))
 
 
 async def test_a_name_that_leads_to_a_private_address_is_refused_when_it_is_called() -> None:
