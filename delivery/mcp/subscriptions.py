@@ -102,7 +102,10 @@ class SubscriptionMethods:
             except RpcError as error:
                 if error.data.get("code") != KeyTaken.code:
                     raise
-            found = await self._agreed(caller, key)  # the same request makes it at the same time
+                # the same request makes it at the same time, or it was given another endpoint
+                if await self._settled(caller, key) is None:
+                    raise
+            found = await self._agreed(caller, key)
         await self._refresh(caller, found, given, grant)
         status = {"deliveryStatus": _status_of(found)}
         at = await watermark(self._log, found) or start.cursor

@@ -164,6 +164,24 @@ async def test_equal_requests_at_a_time_make_one_subscription(
     await until(lambda: len(occurrences(receiver)) == 1)
 
 
+async def test_an_endpoint_that_a_client_chose_itself_is_left_alone(
+    hub: LiveHub, zone: LiveZone, receiver: Sink
+) -> None:
+    shop(zone)
+    async with connected(hub, zone.admin) as mcp:
+        await subscribe(mcp, receiver)
+        [one] = hub.call("GET", "/v1/registrations", key=zone.admin).json["items"]
+        own = {"url": "https://hooks.example/own"}
+        own["endpoint"] = hub.call("POST", "/v1/endpoints", own, key=zone.admin).json["id"]
+        moved = {"endpoint": own["endpoint"]}
+        path = f"/v1/registrations/{one['id']}"
+        assert hub.call("PATCH", path, moved, key=zone.admin).status == 200
+        with pytest.raises(MCPError) as refused:
+            await subscribe(mcp, receiver)
+        assert (refused.value.code, refused.value.data["code"]) == (-32026, "key_taken")
+    assert own["url"] in [each["url"] for each in endpoints(hub, zone)]
+
+
 async def test_each_refresh_may_have_another_secret(
     hub: LiveHub, zone: LiveZone, receiver: Sink
 ) -> None:
