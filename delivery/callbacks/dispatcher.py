@@ -91,7 +91,9 @@ class CallbackDispatcher:
         self._claimed_s = 0.0  # ... and the time of the last one that was not empty
         failures = EndpointFailures()
         slots = CallbackSlots(self._clock)
-        heartbeat = WorkerHeartbeat(self._clock, self.wake, lambda: bool(self._posting.requests))
+        heartbeat = WorkerHeartbeat(
+            self._clock, self.wake, lambda: bool(self._posting.requests), self._is_idle
+        )
         outbox = ResultOutbox(settings.disable, failures, self._on_results_written, self.wake)
         self._tokens = TokenSource(
             settings.database_url,
@@ -272,11 +274,14 @@ class CallbackDispatcher:
             return min(limits.CALLBACK_UNIT_RETRY_S_MAX, pause_s) + limits.CALLBACK_UNIT_START_S
         if self._claiming.is_partial or self._claiming.is_throttled:
             return self._next_scan_s()
-        idle_s = self._clock.monotonic_s() - self._claiming.pending_s
-        is_idle = not self._posting.requests and idle_s > limits.CALLBACK_REST_AFTER_S
-        if is_idle:
+        if self._is_idle():
             return limits.CALLBACK_REST_INTERVAL_S
         return min(limits.CALLBACK_SCAN_INTERVAL_S, self._claiming.linger_s)
+
+    def _is_idle(self) -> bool:
+        """Return whether no delivery was pending for a while, also none that others claimed."""
+        idle_s = self._clock.monotonic_s() - self._claiming.pending_s
+        return not self._posting.requests and idle_s > limits.CALLBACK_REST_AFTER_S
 
     async def _paused(self, most_s: float) -> bool:
         """Wait for a change; return True if it is time to scan."""

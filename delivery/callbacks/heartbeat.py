@@ -55,15 +55,22 @@ _LANES = ("after", "after_lane")
 
 class WorkerHeartbeat:
     """The heartbeat of one dispatcher. `wake` is called when the worker is alive (again) and when
-    there may be new deliveries; `has_claims` says whether the worker holds claims.
+    there may be new deliveries; `has_claims` says whether the worker holds claims, `is_idle`
+    whether no delivery was pending for a while.
     """
 
     def __init__(
-        self, clock: Clock, wake: Callable[[], None], has_claims: Callable[[], bool]
+        self,
+        clock: Clock,
+        wake: Callable[[], None],
+        has_claims: Callable[[], bool],
+        is_idle: Callable[[], bool],
     ) -> None:
         self._clock = clock
         self._wake = wake
         self._has_claims = has_claims
+        self._is_idle = is_idle
+        self._notified_s = -math.inf  # the last notification
         self._id = UUID(int=uuid4().int & ~_LOW)
         self._numbers = itertools.count(1)
         self._unconfirmed: UUID | None = None
@@ -113,20 +120,36 @@ class WorkerHeartbeat:
                 await self._free(connection, silent)
             if self._clock.monotonic_s() >= self._repair_at_s:
                 await self._repair_times(connection)
-            busy_s, idle_s = limits.CALLBACK_HEARTBEAT_S, limits.CALLBACK_IDLE_HEARTBEAT_S
-            await self._listen(connection, busy_s if self._has_claims() else idle_s)
+            rests = not silent and not self._has_claims() and self._rests()
+            await self._listen(connection, rests)
 
-    async def _listen(self, connection: Connection, seconds: float) -> None:
-        until_s = self._clock.monotonic_s() + seconds
+    def _rests(self) -> bool:
+        """Return whether no worker can hold a claim: nothing is pending, and nothing was
+        announced for a while. A dead one is noticed at the pace of others from then on.
+        """
+        quiet_s = self._clock.monotonic_s() - self._notified_s
+        return quiet_s > limits.CALLBACK_REST_AFTER_S and self._is_idle()
+
+    async def _listen(self, connection: Connection, rests: bool) -> None:
+        """Wait until the next heartbeat is due: one that rests sends it when it is notified."""
+        pause_s = limits.CALLBACK_IDLE_HEARTBEAT_S
+        if rests:
+            pause_s = limits.CALLBACK_REST_HEARTBEAT_S
+        elif self._has_claims():
+            pause_s = limits.CALLBACK_HEARTBEAT_S
+        until_s = self._clock.monotonic_s() + pause_s
         while (left_s := until_s - self._clock.monotonic_s()) > 0:
             for payload in await wait_for_notify(connection, left_s):
                 self._on_notified(payload)
+                if rests:
+                    return
 
     def _on_notified(self, payload: str) -> None:
         """Look for new deliveries at once if the number of the notification chooses this worker,
         and otherwise a little later, in case the chosen one is busy or gone: two that look
         together are in each other's way.
         """
+        self._notified_s = self._clock.monotonic_s()
         number = int(payload) if payload.isascii() and payload.isdigit() else self._place
         if number % self._workers == self._place:
             self._wake()

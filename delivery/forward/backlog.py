@@ -109,12 +109,15 @@ class Backlog:
         self._dead_letters = DeadLetterCount()
         self._claims = ClaimWatch(clock)
         self._count_at_s = float("-inf")
+        self._session: Connection | None = None  # the one that has the settings
 
     async def check(self, connection: Connection, room: StorageBudget) -> None:
         """Enforce the bounds, if it is time, and announce losses. Raise what psycopg raises."""
         now_s = self._clock.monotonic_s()
         if now_s >= self._check_at_s:
-            await connection.execute(SQL["settings"])
+            if connection is not self._session:
+                await connection.execute(SQL["settings"])
+                self._session = connection
             bounds = bounds_of(self._settings, room.capacity)
             await enforce_bounds(connection, await with_quotas(connection, bounds))
             took_s = self._clock.monotonic_s() - now_s
@@ -212,7 +215,9 @@ async def _measure(connection: Connection, age_s: int) -> list[EndpointBacklog]:
         async for one in _counted(connection, age_s, ordered):
             before = backlogs.get(one.endpoint_id)
             backlogs[one.endpoint_id] = one if before is None else one.added(before)
-    owners = await fetch_all(connection, _Owner, SQL["clients"], {"endpoints": [*backlogs]})
+    owners: list[_Owner] = []
+    if backlogs:
+        owners = await fetch_all(connection, _Owner, SQL["clients"], {"endpoints": [*backlogs]})
     pending: Counter[str] = Counter()
     for owner in owners:
         pending[owner.status] += backlogs[owner.id].events

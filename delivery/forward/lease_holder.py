@@ -92,9 +92,9 @@ class LeaseHolder(Generic[L, W]):
             await wait_until_set(self._wake_up, self._pause_s())
 
     def _pause_s(self) -> float:
-        """Return the pause until the next step; without leases only the heartbeat is due."""
+        """Return the pause until the next step; an empty table needs none but its heartbeat."""
         if not self._leases.share.total:
-            return limits.FORWARD_IDLE_INTERVAL_S
+            return self._leases.idle_s
         next_s = min(self._renew_at_s, self._acquire_at_s)
         return max(next_s - self._clock.monotonic_s(), 0.0)
 

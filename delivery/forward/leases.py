@@ -28,6 +28,8 @@ from eventhub.postgresql.rows import fetch_one, fetch_values, tuples_of
 from registrations.catalog import CallbackStream
 
 SQL = queries.load("delivery/sql/forward.sql", filled=FILLED)
+# between looks at what a change of registrations wakes a forwarder for, while there is none
+REST_S = 30.0
 
 
 class StreamPosition(NamedTuple):
@@ -51,21 +53,25 @@ L = TypeVar("L", bound=AnyLease)
 
 class LeaseTable(NamedTuple, Generic[L]):
     """A table whose rows are leased. `key`: its primary key; `sql`: the statements of leases.sql
-    for it.
+    for it; `idle_s`: between two looks at it while it is empty, unless a change wakes its holder.
     """
 
     key: str
     sql: Mapping[str, LiteralString]
     lease: Callable[[int, int], L]
+    idle_s: float
 
 
-def lease_table(table: str, key: str, lease: Callable[[int, int], L]) -> LeaseTable[L]:
-    """Return a table of leases. `key`: its primary key."""
+def lease_table(
+    table: str, key: str, lease: Callable[[int, int], L], idle_s: float
+) -> LeaseTable[L]:
+    """Return a table of leases. `key`: its primary key; `idle_s`: as of LeaseTable."""
     sql = queries.load("delivery/sql/leases.sql", {"table": table, "key": key})
-    return LeaseTable(key, sql, lease)
+    return LeaseTable(key, sql, lease, idle_s)
 
 
-STREAMS = lease_table("forwarding", "stream_id", Lease)
+# a look at it is the heartbeat of a forwarder too
+STREAMS = lease_table("forwarding", "stream_id", Lease, limits.FORWARD_IDLE_INTERVAL_S)
 
 
 class LeaseLost(Exception):
@@ -126,6 +132,10 @@ class Leases(Generic[L]):
         ] = {}  # by the monotonic clock, from before the statement was sent
         self._changing = threading.Lock()
         self.some = threading.Event()  # set while any are held
+
+    @property
+    def idle_s(self) -> float:
+        return self._table.idle_s
 
     @property
     def held(self) -> list[L]:

@@ -16,7 +16,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from delivery.forward.lag import Lag, StreamLag
 from delivery.forward.lease_holder import LeaseHolder
-from delivery.forward.leases import STREAMS, Lease, Leases, add_streams, known_streams
+from delivery.forward.leases import REST_S, STREAMS, Lease, Leases, add_streams, known_streams
 from delivery.forward.plan import DeliveryBatch
 from delivery.forward.stream import ForwarderContext, StreamForwarder, stream_leases
 from delivery.forward.stream_matchers import StreamMatchers
@@ -234,7 +234,9 @@ class ForwarderProcess:
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
                 continue
-            await wait_until_set(self._streams_changed, limits.FORWARD_STREAMS_CHECK_S)
+            idle = not (known or found)
+            pause_s = REST_S if idle else limits.FORWARD_STREAMS_CHECK_S
+            await wait_until_set(self._streams_changed, pause_s)
 
     async def _expand(self, context: ForwarderContext) -> None:
         """Expand fan-outs in batches, those of this process and those that others left."""

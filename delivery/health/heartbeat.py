@@ -5,17 +5,35 @@ An unavailable database is no reason to stop: the next heartbeat tries again.
 """
 
 import threading
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import psycopg
 
 from delivery.health.facts import SQL
 from eventhub.base import limits
 from eventhub.base.logs import ThrottledLog, get_logger
-from eventhub.postgresql.rows import scalars
+from eventhub.postgresql.rows import cursor_of
 
 throttled = ThrottledLog(get_logger(__name__))
-HeartbeatPart = Literal["beat", "archiver", "indexer"]
+HeartbeatPart = Literal["archiver", "indexer"]
+
+
+class TimetableFacts(NamedTuple):
+    """What the tasks of the timetable would find to do. `log`: a number that changes once something
+    is appended.
+    """
+
+    log: int | None
+    replays: bool
+    expired: bool  # endpoints
+    deletions: bool  # whose grace period is over
+
+
+class _HeartbeatWritten(NamedTuple):
+    is_written: bool
+
+
+T = TypeVar("T", bound=tuple[Any, ...])
 
 
 class HeartbeatWriter:
@@ -28,27 +46,33 @@ class HeartbeatWriter:
         self._beating = threading.Lock()
         self._connection: psycopg.Connection[Any] | None = None
 
-    def beat(self, part: HeartbeatPart) -> int | None:
-        """Write one heartbeat; return a number that changes once something is appended to the log,
-        None if the database is unavailable.
+    def beat(self, part: HeartbeatPart) -> None:
+        """Write the heartbeat of a task."""
+        self._write(_HeartbeatWritten, "heartbeat", {"part": part})
+
+    def timetable(self) -> TimetableFacts | None:
+        """Write the heartbeat of the timetable; return what its tasks would find, None if the
+        database is unavailable.
         """
+        retained = {"retained_days": limits.REPLAY_RUNS_RETAINED_DAYS}
+        return self._write(TimetableFacts, "timetable", retained)
+
+    def _write(self, row: type[T], statement: str, values: dict[str, Any]) -> T | None:
         with self._beating:
             try:
                 if self._connection is None:
                     self._connection = psycopg.connect(
                         self._url,
                         autocommit=True,
+                        prepare_threshold=0,
                         connect_timeout=limits.CONNECT_TIMEOUT_S,
                         application_name="eventhub heartbeat",
                         tcp_user_timeout=limits.CONNECT_TIMEOUT_S * 1_000,
                         options=f"-c statement_timeout={limits.HEALTH_CHECK_MS_MAX}",
                     )
-                number = (
-                    scalars(self._connection).execute(SQL["heartbeat"], {"part": part}).fetchone()
-                )
-                return None if number is None else int(number)
+                return cursor_of(self._connection, row).execute(SQL[statement], values).fetchone()
             except psycopg.Error as error:
-                throttled.info("heartbeat_postponed", part=part, reason=type(error).__name__)
+                throttled.info("heartbeat_postponed", part=statement, reason=type(error).__name__)
                 connection, self._connection = self._connection, None
                 if connection is not None:
                     connection.close()

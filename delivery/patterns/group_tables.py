@@ -5,7 +5,7 @@ patterns. SQL module.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from delivery.forward.leases import lease_table
+from delivery.forward.leases import REST_S, lease_table
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import int8_array
@@ -23,7 +23,7 @@ class GroupLease(NamedTuple):
     epoch: int
 
 
-GROUPS = lease_table("pattern_leases", "group_id", GroupLease)
+GROUPS = lease_table("pattern_leases", "group_id", GroupLease, REST_S)
 
 
 class LeasedGroup(NamedTuple):

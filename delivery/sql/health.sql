@@ -8,10 +8,23 @@ SELECT set_config('statement_timeout', %(statement_ms)s, true), set_config('enab
        set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
 
 -- name: heartbeat
--- Writes the heartbeat of the timetable, or of a periodic task that a worker has started. The returned number changes once
--- something was appended or a segment sealed.
+-- Writes the heartbeat of a periodic task that a worker has started.
 INSERT INTO heartbeats (part) VALUES (%(part)s) ON CONFLICT (part) DO UPDATE SET last_seen_at = clock_timestamp()
-RETURNING (SELECT sum(sequence + segment_id)::bigint FROM heads)
+RETURNING true AS is_written
+
+-- name: timetable
+-- The heartbeat of the timetable, and what its tasks would find: `log` changes once something was appended or a segment
+-- sealed; `expired` and `deletions` as in endpoint_expiry.sql, deletion.sql and zone_deletion.sql; `replays` are running, or old
+-- enough to be forgotten.
+INSERT INTO heartbeats (part) VALUES ('beat') ON CONFLICT (part) DO UPDATE SET last_seen_at = clock_timestamp()
+RETURNING (SELECT sum(sequence + segment_id)::bigint FROM heads) AS log,
+          EXISTS (SELECT FROM replay_runs
+                   WHERE state = 'running' OR ended_at < now() - make_interval(days => %(retained_days)s)) AS replays,
+          EXISTS (SELECT FROM endpoints WHERE expires_at <= now() AND deleted_at IS NULL) AS expired,
+          EXISTS (SELECT FROM streams WHERE deletes_at <= now() AND erased_at IS NULL)
+          OR EXISTS (SELECT FROM event_types WHERE deletes_at <= now() AND deleted_at IS NULL)
+          OR EXISTS (SELECT FROM channels WHERE deletes_at <= now() AND deleted_at IS NULL)
+          OR EXISTS (SELECT FROM zones WHERE deletes_at <= now() AND erased_at IS NULL) AS deletions
 
 -- name: facts
 -- A heartbeat in the future is from before the clock stepped back.

@@ -70,20 +70,22 @@ class HeartbeatWatch:
 
     async def _check(self, connection: Connection, watched_s: float) -> float:
         """Act on some missed heartbeats; return the seconds until the next one may be missed."""
+        left_s = await fetch_value(connection, SQL["next"])
+        if left_s is not None and left_s <= 0:
+            try:
+                count = await miss_due(connection, watched_s=watched_s)
+            except psycopg.errors.LockNotAvailable:  # of a zone's stream; the watch goes on
+                return limits.HEARTBEAT_CHECK_INTERVAL_S
+            if count == limits.HEARTBEATS_MISSED_AT_ONCE:
+                return 0.0
+            left_s = await fetch_value(connection, SQL["next"])
         now_s = self._clock.monotonic_s()
-        try:
-            count = await miss_due(connection, watched_s=watched_s)
-        except psycopg.errors.LockNotAvailable:  # of a zone's stream; no interruption of the watch
-            return limits.HEARTBEAT_CHECK_INTERVAL_S
         if now_s >= self._count_at_s:
             await self._count(connection)
             self._count_at_s = now_s + limits.APPLICATIONS_COUNT_INTERVAL_S
-        if count == limits.HEARTBEATS_MISSED_AT_ONCE:
-            return 0.0
-        next_s = await fetch_value(connection, SQL["next"])
-        if next_s is None:
+        if left_s is None:
             return limits.WATCH_REST_S
-        return max(float(next_s), limits.HEARTBEAT_CHECK_INTERVAL_S)
+        return max(float(left_s), limits.HEARTBEAT_CHECK_INTERVAL_S)
 
     async def _count(self, connection: Connection) -> None:
         found = dict(await fetch_all(connection, _StateCount, SQL["count"]))

@@ -630,6 +630,7 @@ CALLBACK_DNS_THREADS_MAX = 384
 CALLBACK_CLAIM_S = 45.0  # longer than any attempt; claims of a dead worker are freed sooner
 CALLBACK_HEARTBEAT_S = 0.7  # between a worker's heartbeats ...
 CALLBACK_IDLE_HEARTBEAT_S = 1.4  # ... while it holds no claim; under half of CALLBACK_SILENT_S
+CALLBACK_REST_HEARTBEAT_S = 3.5  # ... and while none can; below CALLBACK_SILENT_S
 # a worker without a heartbeat for this long is dead, and its claims are due; it posts nothing
 # either unless its heartbeat was written: five heartbeats, of which a busy database may lose some
 CALLBACK_SILENT_S = 4.0

@@ -52,6 +52,7 @@ _STUCK = (
     "The hub's quota is used up by data other than events, such as the state of keys; nothing was"
     " stored. Dropping events does not help: raise the quota, or end keys."
 )
+_MEASURE_IDLE_S = 60.0  # between measurements for the metrics while nothing was stored
 _ROLLED_FOR_SPACE = 16  # of the largest open segments, if no sealed segment can be dropped
 
 
@@ -224,7 +225,9 @@ class Maintenance:
         found = await (await scalars(connection).execute(SQL["quota"])).fetchone()
         quota = found or self._quota_bytes
         is_needed = quota or self._is_short()
-        if is_needed or (leads and self._is_due("measure", limits.MEASURE_INTERVAL_S)):
+        idle = self._idle()
+        interval_s = _MEASURE_IDLE_S if idle else limits.MEASURE_INTERVAL_S
+        if is_needed or (leads and self._is_due("measure", interval_s)):
             self._use = await read_storage_use(connection)
         used, lasting = sum(self._use), self._use.lasting
         space = self._disk.space if self._disk is not None else None

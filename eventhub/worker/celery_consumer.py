@@ -15,6 +15,7 @@ from eventhub.base import limits
 from eventhub.base.logs import ThrottledLog, get_logger
 
 throttled = ThrottledLog(get_logger(__name__))
+BINDINGS_LOOK_S = 30.0  # between looks at the expiry of a worker's control queues, an hour or more
 
 
 class SteadyConsumer(Consumer):  # type: ignore[misc]
@@ -25,6 +26,11 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]
         self.connection_errors = (Exception,)
         self._pause_s = limits.RECONNECT_PAUSE_S
         self._began_s = 0.0
+
+    def connect(self) -> Any:
+        connection = super().connect()
+        look_rarely(connection.transport, self.hub)
+        return connection
 
     def start(self) -> None:
         self._began_s = time.monotonic()
@@ -48,6 +54,18 @@ class SteadyConsumer(Consumer):  # type: ignore[misc]
             time.sleep(min(0.2, max(until_s - time.monotonic(), 0)))
         self._pause_s = min(2 * self._pause_s, limits.CONSUMER_PAUSE_S_MAX)
         self._began_s = time.monotonic()
+
+
+def look_rarely(transport: Any, hub: Any) -> None:
+    """Let kombu look every 30 s, and not every second, whether the bindings of queues that expire
+    are to be renewed, which it does every 20 minutes, or swept, every minute.
+    """
+    cycle: Any = getattr(transport, "cycle", None)
+    timer = getattr(cycle, "_binding_expiry_tref", None)
+    if timer is not None and hub is not None:
+        timer.cancel()
+        look = cycle.maybe_refresh_binding_expiry
+        cycle._binding_expiry_tref = hub.call_repeatedly(BINDINGS_LOOK_S, look)
 
 
 def _stops() -> bool:

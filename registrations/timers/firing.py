@@ -109,16 +109,21 @@ class TimerFiring:
 
     async def _fire(self, connection: Connection) -> float:
         """Let timers fire that are due; return the seconds until the next look."""
-        found = await fire_due(connection, self._clock)
+        left_s = await self._left_s(connection)
+        if left_s is not None and left_s <= 0:
+            if await fire_due(connection, self._clock) == limits.TIMERS_FIRED_AT_ONCE:
+                return 0.0
+            left_s = await self._left_s(connection)
         await self._count(connection)
-        if found == limits.TIMERS_FIRED_AT_ONCE:
-            return 0.0
-        due = await fetch_value(connection, SQL["next"])
-        if due is None:
+        if left_s is None:
             return limits.TIMERS_CHECK_INTERVAL_S
-        left_s: float = (due - moment(self._clock.now_us())).total_seconds()
         # one that is still due is being changed at this moment
         return min(max(left_s, limits.TIMER_HELD_PAUSE_S), limits.TIMERS_CHECK_INTERVAL_S)
+
+    async def _left_s(self, connection: Connection) -> float | None:
+        """Return the seconds until the first timer is due; None if there is none."""
+        due = await fetch_value(connection, SQL["next"])
+        return None if due is None else (due - moment(self._clock.now_us())).total_seconds()
 
     async def _count(self, connection: Connection) -> None:
         now_s = self._clock.monotonic_s()

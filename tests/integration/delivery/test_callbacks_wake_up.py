@@ -5,6 +5,8 @@ import time
 from statistics import median
 from uuid import UUID
 
+import pytest
+
 from eventhub.base import limits
 from tests.integration.callbacks_world import CallbacksWorld, draining, receiver, until
 
@@ -40,6 +42,23 @@ async def test_a_notification_that_chose_another_worker_is_obeyed_a_little_later
             took[notice].append(time.monotonic() - began_s)
     assert limits.CALLBACK_RELIEF_S < median(took["0"]) < limits.CALLBACK_SCAN_INTERVAL_S / 2, took
     assert median(took["1"]) < median(took["0"]), took
+
+
+async def test_a_worker_that_rests_sends_a_heartbeat_when_it_is_notified(
+    world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From then on others may hold claims, and it has to notice when one of them dies."""
+    monkeypatch.setattr(limits, "CALLBACK_REST_AFTER_S", 0.2)
+    monkeypatch.setattr(limits, "CALLBACK_IDLE_HEARTBEAT_S", 0.05)
+    monkeypatch.setattr(limits, "CALLBACK_REST_HEARTBEAT_S", 3_600.0)
+    beats = "SELECT last_seen_at FROM callback_workers"
+    rests = f"{beats} WHERE last_seen_at < clock_timestamp() - interval '0.5 s'"
+    async with receiver() as sink, draining(world):
+        await until(lambda: bool(world.sql(rests)))
+        before, endpoint = world.sql(beats), world.endpoint(sink.url)
+        world.deliver(world.events(1), endpoint)
+        await until(lambda: world.sql(beats) != before)
+        await until(lambda: bool(sink.posted))
 
 
 async def test_a_unit_of_work_waits_a_while_for_further_deliveries(world: CallbacksWorld) -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from delivery.health import facts
+from delivery.health.heartbeat import HeartbeatWriter
 from eventhub.postgresql.connections import Connection, connect
 from tests.integration.callbacks_world import CallbacksWorld
 
@@ -40,6 +41,43 @@ async def test_a_check_takes_three_round_trips_and_leaves_no_settings(
         assert await settings_of(connection) == before
     senders = re.findall(r"^[^\t\n]+\t([FB])\t", trace.read_text(), re.MULTILINE)
     assert list(pairwise(senders)).count(("F", "B")) == 3
+
+
+def test_the_timetable_learns_what_its_tasks_would_find(world: CallbacksWorld) -> None:
+    heartbeats = HeartbeatWriter(world.url)
+
+    def found() -> tuple[bool, ...]:
+        facts = heartbeats.timetable()
+        assert facts is not None
+        return facts[1:]
+
+    assert found() == (False, False, False)
+    endpoint = world.endpoint("http://127.0.0.1:1/")
+    stream = world.events(1).stream_id
+    world.sql(
+        "INSERT INTO replay_runs (zone_id, client_id, endpoint_id, source, requested_by, params,"
+        " position, rate)"
+        " SELECT zone_id, client_id, id, 'log', 'shop', '{}', '{}', 1 FROM endpoints WHERE id = %s",
+        endpoint,
+    )
+    assert found() == (True, False, False)
+    world.sql("UPDATE replay_runs SET state = 'completed', ended_at = now()")
+    assert found() == (False, False, False)
+    world.sql("UPDATE replay_runs SET ended_at = now() - interval '1 year'")
+    assert found() == (True, False, False)
+    world.sql("DELETE FROM replay_runs")
+    world.sql("UPDATE endpoints SET expires_at = now() + interval '1 hour' WHERE id = %s", endpoint)
+    assert found() == (False, False, False)
+    world.sql("UPDATE endpoints SET expires_at = now() WHERE id = %s", endpoint)
+    assert found() == (False, True, False)
+    world.sql("UPDATE streams SET deletes_at = now() + interval '1 hour' WHERE id = %s", stream)
+    assert found() == (False, True, False)
+    world.sql("UPDATE streams SET deletes_at = now() WHERE id = %s", stream)
+    assert found() == (False, True, True)
+    first = heartbeats.timetable()
+    world.events(1)
+    second = heartbeats.timetable()
+    assert first and second and first.log != second.log
 
 
 async def settings_of(connection: Connection) -> list[tuple[str, str]]:

@@ -9,11 +9,13 @@ from celery import Celery
 from celery.beat import event_t
 from celery.schedules import crontab
 
+from delivery.health.heartbeat import HeartbeatWriter, TimetableFacts
 from eventhub.base import limits
 from eventhub.celery import app as hub_app
-from eventhub.worker.beat import SteadyScheduler
+from eventhub.worker.beat import FOUND, SteadyScheduler
 
 OFTEN_S = 5
+NOTHING = TimetableFacts(log=7, replays=False, expired=False, deletions=False)
 TABLE = {
     "often": {"task": "t", "schedule": timedelta(seconds=OFTEN_S)},
     "hourly": {"task": "t", "schedule": timedelta(hours=1)},
@@ -87,12 +89,36 @@ def test_log_driven_entries_rest_while_nothing_is_appended(
     monkeypatch.setattr(beat, "apply_async", lambda entry, **_: sent.append(entry.name))
     for log, rest_s, expected in ((None, 300.0, 3), (7, 300.0, 1), (8, 300.0, 1), (8, 0.0, 3)):
         monkeypatch.setattr(limits, "TIMETABLE_REST_S", rest_s)
-        monkeypatch.setattr(beat, "_log", log)
+        facts = None if log is None else NOTHING._replace(log=log)
+        monkeypatch.setattr(beat, "_facts", facts)
         sent.clear()
         for _ in range(3):
             for entry in beat.schedule.values():
                 beat.apply_entry(entry)
         assert (sent.count("archive"), sent.count("retire")) == (expected, 3)
+    beat.close()
+
+
+@pytest.mark.parametrize(
+    ("fact", "entry"),
+    [("replays", "replay"), ("expired", "delete-expired"), ("deletions", "delete-due")],
+)
+def test_entries_that_the_database_has_nothing_for_are_not_sent(
+    app: Celery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fact: str, entry: str
+) -> None:
+    """Each was a message and a connection to the database, eight times a minute."""
+    sent: list[str] = []
+    app.conf.beat_schedule = {
+        name: {"task": name, "schedule": timedelta(minutes=1)} for name in FOUND
+    }
+    beat = SteadyScheduler(app, schedule_filename=str(tmp_path / "beat"))
+    monkeypatch.setattr(beat, "apply_async", lambda entry, **_: sent.append(entry.name))
+    for facts in (NOTHING, NOTHING._replace(**{fact: True}), None):
+        monkeypatch.setattr(HeartbeatWriter, "timetable", lambda _, found=facts: found)
+        monkeypatch.setattr(beat, "_heartbeat_s", float("-inf"))
+        for each in beat.schedule.values():
+            beat.apply_entry(each)
+    assert sorted(name for name in sent if name in FOUND) == sorted([entry, *FOUND])
     beat.close()
 
 
