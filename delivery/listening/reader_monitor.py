@@ -5,6 +5,7 @@ Concurrency contract: one event loop; `run` is one task.
 """
 
 import asyncio
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -21,6 +22,7 @@ from eventhub.base.event_loop import wait_until_set
 from eventhub.base.logs import get_logger
 
 log = get_logger(__name__)
+_TURNS = 4  # until all readers are checked: all of ten thousand at once would delay what is sent
 
 
 class ReaderConnection(Protocol):
@@ -77,6 +79,8 @@ class ReaderMonitor:
         self._places = places  # over all processes
         self._monitored: dict[int, _MonitoredReader] = {}
         self._has_readers = asyncio.Event()
+        self._fresh = True
+        self._turns = itertools.cycle(range(_TURNS))
         self._by_client: Counter[int] = Counter()
         self._reserved: Counter[int] = Counter()  # by client: admitted, and not added yet
 
@@ -142,13 +146,16 @@ class ReaderMonitor:
                 await wait_until_set(self._has_readers, limits.READER_CHECK_IDLE_INTERVAL_S)
             if self._monitored:
                 await asyncio.sleep(limits.READER_CHECK_INTERVAL_S)
-                self._check_all()
+                self._check_some()
             metrics.SENT.flush()
 
-    def _check_all(self) -> None:
-        fresh = self._authorizer.fresh()
+    def _check_some(self) -> None:
+        """Check some of the readers; all, once rights can be confirmed again or no longer."""
+        before, self._fresh = self._fresh, self._authorizer.fresh()
+        fresh = self._fresh
+        some = slice(next(self._turns), None, _TURNS) if fresh == before else slice(None)
         now_s = asyncio.get_running_loop().time()
-        for monitored in list(self._monitored.values()):
+        for monitored in [*self._monitored.values()][some]:
             self._check(monitored, now_s)
             if fresh == monitored.reader.waiting:
                 monitored.reader.waker.set()

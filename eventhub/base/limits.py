@@ -244,7 +244,7 @@ RESEND_SEQUENCES_MAX = 1_000  # that a reader may request again at once; one pag
 UNSENT_BYTES_MAX = 4 * 1024 * 1024  # two of the largest frames; pongs count too
 SEND_PROGRESS_BYTES_MIN = 16 * 1024  # of a large frame, to count as progress
 SEND_STALL_S_MAX = 10.0  # without progress, after which a slow consumer must resume
-READER_CHECK_INTERVAL_S = 0.25  # between two checks of all readers of a process
+READER_CHECK_INTERVAL_S = 0.25  # between two checks of a quarter of the readers of a process
 READER_CHECK_IDLE_INTERVAL_S = 5.0  # between two writes of its counters while it has no reader
 ABANDON_S = 2.0  # from a last frame to a slow consumer until its connection is dropped
 # a position is sent at least this often, so the cursor of a filtered listener moves on
