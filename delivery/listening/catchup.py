@@ -6,14 +6,13 @@ catch up, the others wait for a few of their slices.
 """
 
 import asyncio
-from collections.abc import Iterable
 
 from eventhub.base import limits
 from eventhub.base.event_loop import Waker
 from eventhub.base.fair_queue import Admission, QueueOwner, Slots
 from eventhub.eventlog.log import Follower
+from eventhub.eventlog.packed import PackedPage, Page
 from eventhub.eventlog.read import ReadLimits
-from eventhub.eventlog.stored import StoredEvent
 
 _FIRST_PAGE = ReadLimits(limits.LISTEN_FIRST_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
 _PAGE = ReadLimits(limits.LISTEN_PAGE_EVENTS_MAX, limits.LISTEN_PAGE_BYTES_MAX)
@@ -92,8 +91,10 @@ class PageMemory:
     bytes = 0
 
 
-def page_bytes(page: Iterable[StoredEvent]) -> int:
-    """Return the approximate memory of a page."""
+def page_bytes(page: Page) -> int:
+    """Return the approximate memory of a page, with an object for each event."""
+    if isinstance(page, PackedPage):
+        return len(page.packed) + len(page) * _STORED_BYTES
     return sum(len(stored.payload) + _STORED_BYTES for stored in page)
 
 
@@ -103,7 +104,8 @@ class PageReader:
     def __init__(self, reads: Admission, owner: QueueOwner) -> None:
         self._reads = reads
         self._owner = owner
-        self._reading: asyncio.Task[list[StoredEvent]] | None = None
+        self._reading: asyncio.Task[Page] | None = None
+        self.packs = False  # whether pages may be packed
         self._closed = False
 
     @property
@@ -133,7 +135,7 @@ class PageReader:
         done, _ = await asyncio.wait([self._reading], timeout=max(within_s, 0.0))
         return bool(done)
 
-    async def take(self, follower: Follower) -> list[StoredEvent]:
+    async def take(self, follower: Follower) -> Page:
         """Return the page. Raises what Follower.catch_up raises."""
         try:
             return await self._started(follower)
@@ -148,17 +150,18 @@ class PageReader:
         """Read no further page; a read that waits for its admission ends there."""
         self._closed = True
 
-    def _started(self, follower: Follower) -> "asyncio.Task[list[StoredEvent]]":
+    def _started(self, follower: Follower) -> "asyncio.Task[Page]":
         if self._reading is None:
             self._reading = asyncio.create_task(self._read(follower))
             self._reading.add_done_callback(_retrieve_error)  # nothing may await it any more
         return self._reading
 
-    async def _read(self, follower: Follower) -> list[StoredEvent]:
+    async def _read(self, follower: Follower) -> Page:
         async with self._reads.hold(self._owner):
             if self._closed:
                 return []
-            return await follower.catch_up(_limits_of_page(follower))
+            size = _limits_of_page(follower)
+            return await (follower.next_page(size) if self.packs else follower.catch_up(size))
 
 
 def _limits_of_page(follower: Follower) -> ReadLimits:
@@ -170,7 +173,7 @@ def _limits_of_page(follower: Follower) -> ReadLimits:
     return _FIRST_PAGE if follower.cursor == follower.position.cursor else _PAGE
 
 
-def _retrieve_error(task: "asyncio.Task[list[StoredEvent]]") -> None:
+def _retrieve_error(task: "asyncio.Task[Page]") -> None:
     """Mark the task's error as retrieved."""
     if not task.cancelled():
         task.exception()

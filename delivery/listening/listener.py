@@ -35,6 +35,7 @@ from eventhub.base.event_loop import Waker
 from eventhub.base.fair_queue import HUB_WORK
 from eventhub.eventlog.keyed_state import KeyState, StatePage, read_state
 from eventhub.eventlog.log import Follower
+from eventhub.eventlog.packed import PackedPage, Page, cursor_at
 from eventhub.eventlog.read import Start
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 from eventhub.postgresql.connections import reading
@@ -65,7 +66,7 @@ class StreamListener:
         self._matcher: ListenerMatcher | None = None
         self._interest = AsyncExitStack()
         self._following: AbstractAsyncContextManager[Follower] | None = None
-        self._page: list[StoredEvent] = []
+        self._page: Page = []
         self._keys: list[KeyState] = []  # of a page of the snapshot
         self._at = 0  # position in the page after the last event evaluated
         self._counted = 0  # bytes of the page that are counted in PageMemory
@@ -254,20 +255,19 @@ class StreamListener:
 
     async def _fill_events(self) -> bool:
         pages, follower = self._pages, self._follower
-        page = None if pages.under_way else follower.next_in_ring(limits.FRAMES_PER_SLICE_MAX)
-        read = page is None
-        if page is None:
-            page = await pages.take(follower)
+        found = None if pages.under_way else follower.next_in_ring(limits.FRAMES_PER_SLICE_MAX)
+        page: Page = await pages.take(follower) if found is None else found
         if not page:
             if self._place is not None and not self._takes_turns(self._place.to):
                 self._place.at_head = follower.live
             return False
-        if self._matcher is not None:
-            await self._matcher.catch_up(self.cursor.sequence, page[-1].sequence)
-            page = await self._matcher.narrowed(page)
-        await self._learn_types(page)
-        follower.advance_to(page[-1])
-        self._put(page, read=read)
+        if not isinstance(page, PackedPage):
+            if self._matcher is not None:
+                await self._matcher.catch_up(self.cursor.sequence, page[-1].sequence)
+                page = await self._matcher.narrowed(page)
+            await self._learn_types(page)
+        follower.cursor = cursor_at(page, len(page) - 1)
+        self._put(page, read=found is None)
         return True
 
     async def _learn_types(self, page: Iterable[StoredEvent]) -> None:
@@ -278,7 +278,7 @@ class StreamListener:
         elif self.state.filter.tree is not None:
             await self._hierarchy.learn([stored.event for stored in page])
 
-    def _put(self, page: list[StoredEvent], *, read: bool) -> None:
+    def _put(self, page: Page, *, read: bool) -> None:
         """Set the page to send. A page that was read is counted in PageMemory: above the bound, the
         part that is not sent at once is dropped and read again.
         """
@@ -323,15 +323,12 @@ class StreamListener:
         types = self._services.types.evolved(self.info.zone_id)
         state, page, at = self.state, self._page, self._at
         end = min(len(page), at + state.filter.events_per_slice)
-        run = page[at:end], at, now_us
-        if state.filter.plain and state.window is None and not (self._matcher or types):
-            frame = batch.frame_read_events if self._counted else batch.frame_plain_events
-            at = frame(state, form, run, size, frames)
-        else:
-            matching = batch.Matching(state, self._matcher, types)
-            at = batch.frame_matching_events(matching, form, run, size, frames)
+        matching = batch.Matching(state, self._matcher, types)
+        run = batch.PageRun(page, at, end, now_us, bool(self._counted))
+        at = batch.frame_events(matching, form, run, size, frames)
+        self._pages.packs = run.read and batch.takes_packed(matching, form, page)
         if at > self._at:
-            self.cursor = page[at - 1].cursor
+            self.cursor = cursor_at(page, at - 1)
             self._trail.advance(self.cursor, len(frames) - notices)
         self._advance_page(at)
         return frames

@@ -96,6 +96,10 @@ class RoutedFollower(Follower):
             self.blocks.keep(found)
         return [stored for stored in found if stored.sequence > self.cursor.sequence]
 
+    async def next_page(self, page: ReadLimits = _PAGE) -> list[StoredEvent]:
+        """Do the same: a session evaluates each event."""
+        return await self.catch_up(page)
+
     @property
     def blocks(self) -> EventBlocks:
         """The blocks of the stream."""

@@ -29,6 +29,7 @@ from eventhub.access.principal import Principal
 from eventhub.base import limits
 from eventhub.base.errors import Gone, SegmentMismatch
 from eventhub.base.event_loop import Waker
+from eventhub.eventlog.packed import Page
 from eventhub.eventlog.read import ReadLimits, Start
 from eventhub.eventlog.stored import Cursor, StoredEvent, StreamInfo
 
@@ -133,7 +134,7 @@ class SessionReader(StreamListener):
         else:
             queue.skip(self.info.name, self.cursor)
 
-    def _put(self, page: list[StoredEvent], *, read: bool) -> None:
+    def _put(self, page: Page, *, read: bool) -> None:
         """Set the page; one from blocks counts as read, because it outlives them."""
         super()._put(page, read=read or self._matcher.follower.shares_blocks)
 

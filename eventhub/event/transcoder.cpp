@@ -264,6 +264,7 @@ void write_body(Writer &to, const Event &event) {
     to.raw(",\"body\":");
     size_t begin = to.out.size();
     to.raw(event.body);
+    if (event.body.find('\n') == Text::npos && event.body.find('\r') == Text::npos) return;
     for (size_t at = begin; at < to.out.size(); ++at)
         if (to.out[at] == '\n' || to.out[at] == '\r') to.out[at] = ' ';
 }
@@ -453,28 +454,74 @@ class Attribute {
     PyObject *value_;
 };
 
+// What is around the stored bytes of an event.
+struct Stored {
+    int64_t sequence, appended_at_us;
+    uint64_t mask;
+    Text segment, payload;
+};
+
+// The frames of consecutive events that nothing but a mask selects.
 struct Run {
+    PyObject *frames;  // a list
+    Py_ssize_t frames_max, bytes_max, written = 0;
     int form, missed;  // the number of the liveness of events up to `head`
     Text segment, before, after;
     uint64_t mask;
     int64_t prev, head;
+    Writer to;
 
-    // The frame of an event; nullptr without an error if Python is to decide or to write it.
-    PyObject *frame(PyObject *event, Text payload) {
-        int64_t sequence = Attribute(event, SEQUENCE).number();
-        int64_t appended_at_us = Attribute(event, APPENDED_AT_US).number();
-        int liveness = sequence > head ? 0 : missed;
-        Attribute of(event, SEGMENT);
-        if (form >= BINARY) {
-            if (of.text() != segment) return nullptr;
-            return binary_frame(before, sequence, prev, liveness, appended_at_us, payload,
-                                form == DELIMITED);
+    // Reads (form, (segment, before, after), (mask, prev, head, missed), (frames_max, bytes_max)).
+    bool parse(PyObject *options) {
+        const char *segment_at, *before_at, *after_at;
+        Py_ssize_t segment_size, before_size, after_size;
+        unsigned long long bits;
+        long long last, started;
+        if (!PyArg_ParseTuple(options, "i(s#y#y#)(KLLi)(nn)", &form, &segment_at, &segment_size, &before_at,
+                              &before_size, &after_at, &after_size, &bits, &last, &started, &missed,
+                              &frames_max, &bytes_max))
+            return false;
+        segment = {segment_at, size_t(segment_size)}, before = {before_at, size_t(before_size)};
+        after = {after_at, size_t(after_size)}, mask = bits, prev = last, head = started;
+        if (missed >= 0 && missed <= 2) return true;
+        PyErr_SetString(PyExc_ValueError, "no liveness");
+        return false;
+    }
+
+    bool full() const { return PyList_GET_SIZE(frames) >= frames_max || written > bytes_max; }
+
+    // Appends the frame of an event that the mask selects; false if Python is to decide or to write it,
+    // or with an error.
+    bool append(const Stored &stored) {
+        if (is_restricted(stored.payload)) return false;
+        PyObject *frame = nullptr;
+        try {
+            frame = framed(stored);
+        } catch (const Unknown &) {
+            return false;
         }
-        Writer to;
-        to.out.reserve(payload.size() * 5 / 4 + 480);
+        if (!frame) {
+            if (PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) PyErr_Clear();  // damaged bytes
+            return false;
+        }
+        bool appended = !PyList_Append(frames, frame);
+        Py_DECREF(frame);
+        prev = stored.sequence, written += Py_ssize_t(stored.payload.size());
+        return appended;
+    }
+
+  private:
+    PyObject *framed(const Stored &stored) {
+        int liveness = stored.sequence > head ? 0 : missed;
+        if (form >= BINARY) {
+            if (stored.segment != segment) throw Unknown{};
+            return binary_frame(before, stored.sequence, prev, liveness, stored.appended_at_us,
+                                stored.payload, form == DELIMITED);
+        }
+        to.out.clear();
         to.raw(before), to.raw("\"prev\":"), to.number(prev);
         to.raw(",\"liveness\":\""), to.raw(LIVENESS[liveness]), to.raw("\",");
-        write_shared(to, of.text(), sequence, appended_at_us, payload);
+        write_shared(to, stored.segment, stored.sequence, stored.appended_at_us, stored.payload);
         to.raw(after);
         if (form == TEXT)
             return PyUnicode_DecodeUTF8(to.out.data(), Py_ssize_t(to.out.size()), nullptr);
@@ -482,50 +529,108 @@ struct Run {
     }
 };
 
-// Appends the frames of a run of events that nothing but a mask selects: (frames, events, at, form,
-// (segment, before, after), (mask, prev, head, missed), (frames_max, bytes_max)) to the position after
-// the last event evaluated, the last sequence sent, and the stored bytes framed. It ends before an
-// event that Python is to evaluate or to frame.
+// Appends the frames of a run of events that nothing but a mask selects: (frames, events, at, options),
+// with the options of `Run`, to the position after the last event evaluated, the last sequence sent, and
+// the stored bytes framed. It ends before an event that Python is to evaluate or to frame.
 PyObject *plain_frames(PyObject *, PyObject *args) {
-    PyObject *frames, *events;
-    const char *segment, *before, *after;
-    Py_ssize_t at, segment_size, before_size, after_size, frames_max, bytes_max, written = 0;
-    unsigned long long mask;
-    long long prev, head;
+    PyObject *events, *options;
+    Py_ssize_t at;
     Run run;
-    if (!PyArg_ParseTuple(args, "O!O!ni(s#y#y#)(KLLi)(nn)", &PyList_Type, &frames, &PyList_Type, &events,
-                          &at, &run.form, &segment, &segment_size, &before, &before_size, &after,
-                          &after_size, &mask, &prev, &head, &run.missed, &frames_max, &bytes_max))
+    if (!PyArg_ParseTuple(args, "O!O!nO!", &PyList_Type, &run.frames, &PyList_Type, &events, &at,
+                          &PyTuple_Type, &options) ||
+        !run.parse(options))
         return nullptr;
-    run.segment = {segment, size_t(segment_size)}, run.before = {before, size_t(before_size)};
-    run.after = {after, size_t(after_size)}, run.mask = mask, run.prev = prev, run.head = head;
-    if (run.missed < 0 || run.missed > 2) return PyErr_Format(PyExc_ValueError, "no liveness");
     try {
-        for (; at < PyList_GET_SIZE(events); ++at) {
-            if (PyList_GET_SIZE(frames) >= frames_max || written > bytes_max) break;
+        for (; at < PyList_GET_SIZE(events) && !run.full(); ++at) {
             PyObject *event = PyList_GET_ITEM(events, at);
-            if (!(Attribute(event, MASK).bits() & run.mask)) continue;
-            Attribute stored(event, PAYLOAD);
-            Text payload = stored.bytes();
-            if (is_restricted(payload)) break;
-            PyObject *frame = run.frame(event, payload);
-            if (!frame && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))) {
-                PyErr_Clear();  // another segment, or damaged bytes
-                break;
-            }
-            if (!frame || PyList_Append(frames, frame)) {
-                Py_XDECREF(frame);
-                return nullptr;
-            }
-            Py_DECREF(frame);
-            run.prev = Attribute(event, SEQUENCE).number();
-            written += Py_ssize_t(payload.size());
+            uint64_t mask = Attribute(event, MASK).bits();
+            if (!(mask & run.mask)) continue;
+            Attribute segment(event, SEGMENT), payload(event, PAYLOAD);
+            Stored stored{Attribute(event, SEQUENCE).number(), Attribute(event, APPENDED_AT_US).number(),
+                          mask, segment.text(), payload.bytes()};
+            if (!run.append(stored)) break;
         }
-    } catch (const Unknown &) {
     } catch (const Attribute::Failed &) {
-        return nullptr;
     }
-    return Py_BuildValue("(nLn)", at, (long long)run.prev, written);
+    if (PyErr_Occurred()) return nullptr;
+    return Py_BuildValue("(nLn)", at, (long long)run.prev, run.written);
+}
+
+// Reads the events of a page that the database packed (`packed_events` in read.sql): of each its
+// sequence, its mask and its time in microseconds since 2000, as 64-bit numbers, and the stored bytes after
+// their length in 32 bits.
+class PackedEvents {
+  public:
+    explicit PackedEvents(Text bytes) : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()) {}
+
+    static constexpr int64_t FROM_1970_US = 946'684'800'000'000;  // to 2000
+
+    // Reads the next event; false at the end, or if it is not complete.
+    bool next(Stored &stored) {
+        if (end_ - at_ < 28) return false;
+        stored.sequence = int64_t(number(at_, 8)), stored.mask = number(at_ + 8, 8);
+        stored.appended_at_us = int64_t(number(at_ + 16, 8)) + FROM_1970_US;
+        uint64_t size = number(at_ + 24, 4);
+        if (size > uint64_t(end_ - at_ - 28)) return false;
+        stored.payload = {at_ + 28, size_t(size)};
+        at_ += 28 + size;
+        return true;
+    }
+
+    void back(const Stored &stored) { at_ -= 28 + stored.payload.size(); }
+
+    Py_ssize_t offset() const { return at_ - begin_; }
+
+  private:
+    static uint64_t number(const char *at, int bytes) {
+        uint64_t value = 0;
+        for (int byte = 0; byte < bytes; ++byte) value = value << 8 | static_cast<unsigned char>(at[byte]);
+        return value;
+    }
+
+    const char *begin_, *at_, *end_;
+};
+
+// What follows a sequence without a hole in packed events: (packed, after) to the number of events, the
+// bytes that they take there, and the size of the largest.
+PyObject *packed_run(PyObject *, PyObject *args) {
+    const char *packed;
+    Py_ssize_t size, offset = 0, count = 0;
+    long long after;
+    if (!PyArg_ParseTuple(args, "y#L", &packed, &size, &after)) return nullptr;
+    PackedEvents events({packed, size_t(size)});
+    size_t largest = 0;
+    for (Stored stored; events.next(stored) && stored.sequence == after + 1; ++after, ++count) {
+        offset = events.offset();
+        largest = std::max(largest, stored.payload.size());
+    }
+    return Py_BuildValue("(nnn)", count, offset, Py_ssize_t(largest));
+}
+
+// Does what plain_frames does for packed events of the segment: (frames, packed, segment, (offset, count),
+// options) to the number of events evaluated, the offset after them, the last sequence sent, and the
+// stored bytes framed.
+PyObject *packed_frames(PyObject *, PyObject *args) {
+    PyObject *options;
+    const char *packed, *segment;
+    Py_ssize_t size, segment_size, offset, count, done = 0;
+    Run run;
+    if (!PyArg_ParseTuple(args, "O!y#s#(nn)O!", &PyList_Type, &run.frames, &packed, &size, &segment,
+                          &segment_size, &offset, &count, &PyTuple_Type, &options) ||
+        !run.parse(options))
+        return nullptr;
+    if (offset < 0 || offset > size) return PyErr_Format(PyExc_ValueError, "no offset");
+    PackedEvents events({packed + offset, size_t(size - offset)});
+    Stored stored;
+    stored.segment = {segment, size_t(segment_size)};
+    for (; done < count && !run.full() && events.next(stored); ++done) {
+        if ((stored.mask & run.mask) && !run.append(stored)) {
+            events.back(stored);
+            break;
+        }
+    }
+    if (PyErr_Occurred()) return nullptr;
+    return Py_BuildValue("(nnLn)", done, offset + events.offset(), (long long)run.prev, run.written);
 }
 
 // Messages of a websocket with their headers (RFC 6455, 5.2), unmasked: a list of texts and bytes to
@@ -571,6 +676,8 @@ PyObject *websocket_messages(PyObject *, PyObject *messages) {
 PyMethodDef FUNCTIONS[] = {{"shared_json", shared_json, METH_VARARGS, nullptr},
                            {"event_frame", event_frame, METH_VARARGS, nullptr},
                            {"plain_frames", plain_frames, METH_VARARGS, nullptr},
+                           {"packed_run", packed_run, METH_VARARGS, nullptr},
+                           {"packed_frames", packed_frames, METH_VARARGS, nullptr},
                            {"may_be_restricted", may_be_restricted, METH_O, nullptr},
                            {"websocket_messages", websocket_messages, METH_O, nullptr},
                            {nullptr, nullptr, 0, nullptr}};

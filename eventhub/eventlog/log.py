@@ -20,6 +20,7 @@ from eventhub.eventlog.delayed import MixedOutcome, MixedRequest, StoreDelayed, 
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.errors import StorageFull
 from eventhub.eventlog.originals import Copy, Original, find_originals
+from eventhub.eventlog.packed import Page, Read, ReadPage, reader_of_pages
 from eventhub.eventlog.read import (
     Position,
     ReadLimits,
@@ -37,7 +38,6 @@ from eventhub.eventlog.transient import Transient
 from eventhub.postgresql.connections import Connection, reading, reading_pool
 from eventhub.postgresql.rows import fetch_value
 
-Read = Callable[[Cursor, ReadLimits], Awaitable[list[StoredEvent]]]
 Admit = Callable[[list[Draft]], Awaitable[None]]  # raises StorageFull
 _PAGE = ReadLimits()
 
@@ -268,7 +268,8 @@ class Log:
                 self._doubted(connection, stream_id, start),
             ):
                 position = await resolve(connection, stream_id, start)
-            yield Follower(ring, position, self.reader(stream_id))
+            read_rows = self.reader(stream_id)
+            yield Follower(ring, position, read_rows, reader_of_pages(self.pool, read_rows))
 
     def reader(self, stream_id: int) -> Read:
         """Return a function that reads pages of a stream from the database and the archive."""
@@ -321,14 +322,17 @@ class Follower:
     gap or a duplicate between. One user at a time.
     """
 
-    __slots__ = ("_life", "_read", "cursor", "position", "ring")
+    __slots__ = ("_life", "_read", "_read_page", "cursor", "position", "ring")
 
-    def __init__(self, ring: Ring, position: Position, read_page: Read) -> None:
+    def __init__(
+        self, ring: Ring, position: Position, read: Read, read_page: ReadPage | None = None
+    ) -> None:
         self.ring = ring
         self.position = position  # the start
         self.cursor: Cursor = position.cursor  # the last event taken
         self._life = ring.life
-        self._read = read_page
+        self._read = read
+        self._read_page = read_page or read
 
     @property
     def live(self) -> bool:
@@ -352,6 +356,13 @@ class Follower:
         life = self.ring.life
         found = await self._read(self.cursor, page)
         self._life = life  # the log has confirmed the cursor
+        return found
+
+    async def next_page(self, page: ReadLimits = _PAGE) -> Page:
+        """Do the same, for a reader that takes packed pages."""
+        life = self.ring.life
+        found = await self._read_page(self.cursor, page)
+        self._life = life
         return found
 
     def advance_to(self, stored: StoredEvent) -> None:

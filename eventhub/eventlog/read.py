@@ -69,6 +69,14 @@ async def read(
     raise LogHole(stream_id=stream_id, expected=expected.sequence, segment=expected.segment)
 
 
+class SegmentPlace(NamedTuple):
+    """The ids of a segment in the database, and of the partition of its events."""
+
+    uuid: str
+    id: int
+    partition_id: int
+
+
 class _CoveringSegment(NamedTuple):
     """A segment with events of a page. `last`: the last sequence that must be there now."""
 

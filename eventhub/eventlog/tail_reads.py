@@ -12,7 +12,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from eventhub.base import limits
-from eventhub.eventlog.read import SQL, read
+from eventhub.eventlog.read import SQL, SegmentPlace, read
 from eventhub.eventlog.ring import Ring
 from eventhub.eventlog.stored import ArchivedSegment, StoredEvent
 from eventhub.postgresql.connections import Connection, answered_within
@@ -30,14 +30,6 @@ class ReadEvents(NamedTuple):
     system: int | None = None
 
 
-class _SegmentPlace(NamedTuple):
-    """The ids of a segment in the database, and of the partition of its events."""
-
-    uuid: str
-    id: int
-    partition_id: int
-
-
 class _FollowingRow(NamedTuple):
     """An event as stored, and the head of `system`."""
 
@@ -53,7 +45,7 @@ class TailReads:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._places: WeakKeyDictionary[Ring, _SegmentPlace] = WeakKeyDictionary()
+        self._places: WeakKeyDictionary[Ring, SegmentPlace] = WeakKeyDictionary()
 
     async def after(self, stream_id: int, ring: Ring) -> ReadEvents | None:
         """Return the events after the last one of a stream's ring; None if the next one is in the
@@ -86,11 +78,11 @@ class TailReads:
         ]
         return ReadEvents(events, rows[0].system)
 
-    async def _place(self, ring: Ring, segment: str) -> _SegmentPlace | None:
+    async def _place(self, ring: Ring, segment: str) -> SegmentPlace | None:
         known = self._places.get(ring)
         if known is not None and known.uuid == segment:
             return known
-        found = await fetch_one(self.connection, _SegmentPlace, SQL["place"], (segment or None,))
+        found = await fetch_one(self.connection, SegmentPlace, SQL["place"], (segment or None,))
         if found is not None:
             self._places[ring] = found
         return found

@@ -43,6 +43,19 @@ SELECT sequence, mask, (extract(epoch FROM appended_at) * 1000000)::bigint AS at
  WHERE bytes_before < %(bytes_max)s
  ORDER BY sequence
 
+-- name: packed_events
+-- The events after one of a segment, as bytes: of each its sequence, mask, time and size, and the stored bytes (PackedEvents in
+-- transcoder.cpp). Events of more than `payload_max` bytes are left out; as `events_max` of these are within the bounds of a page,
+-- no sum has to be kept.
+SELECT string_agg(int8send(sequence) || int8send(mask) || timestamptz_send(appended_at) || int4send(octet_length(payload)) || payload,
+                  ''::bytea) FILTER (WHERE octet_length(payload) <= %(payload_max)s) AS packed
+  FROM (SELECT sequence, mask, appended_at, payload
+          FROM events
+         WHERE partition_id = %(partition_id)s AND segment_id = %(segment_id)s AND sequence > %(after)s
+           AND EXISTS (SELECT FROM segments WHERE id = %(segment_id)s AND uuid = %(segment)s AND tier = 'live')
+         ORDER BY sequence
+         LIMIT %(events_max)s) AS page
+
 -- name: place
 -- The ids of a segment in the database and of its partition.
 SELECT uuid::text, id, partition_id FROM segments WHERE uuid = %s::uuid AND tier = 'live'
