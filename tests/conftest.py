@@ -13,9 +13,9 @@ from tests.embedded import TOGETHER, group_of
 from tests.live import LIVE_HUBS, LiveHub, LiveZone, live_hub
 from tests.sink import Sink, nothing, thanks
 
-# how fast inputs are drawn depends on what else the machine does
+# how fast inputs are drawn, and a case runs, depends on what else the machine does
 hypothesis.settings.register_profile(
-    "eventhub", suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "eventhub", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("eventhub")
 

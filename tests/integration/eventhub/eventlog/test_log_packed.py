@@ -62,7 +62,7 @@ async def test_pages_of_a_segment_are_packed(database: str, log: Log) -> None:
 
 async def test_a_page_ends_before_an_event_that_exceeds_its_share(database: str, log: Log) -> None:
     stream = new_stream(database)
-    sizes = [100_000 if number in (700, 701) else 0 for number in range(1, 1_501)]
+    sizes = [20_000 if number in (700, 701) else 0 for number in range(1, 1_501)]
     append_now(database, *(draft(stream, at, size=size) for at, size in enumerate(sizes, 1)))
     pages = await read_all(log, stream)
     assert [len(page) for page in pages[:3]] == [300, 300, 99]
