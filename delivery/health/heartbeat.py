@@ -5,7 +5,9 @@ An unavailable database is no reason to stop: the next heartbeat tries again.
 """
 
 import threading
-from typing import Any, Literal, NamedTuple, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, NamedTuple
 
 import psycopg
 
@@ -29,13 +31,6 @@ class TimetableFacts(NamedTuple):
     deletions: bool  # whose grace period is over
 
 
-class _HeartbeatWritten(NamedTuple):
-    is_written: bool
-
-
-T = TypeVar("T", bound=tuple[Any, ...])
-
-
 class HeartbeatWriter:
     """The heartbeats of one process. Its connection is kept open: a new one costs ten times a
     heartbeat. Any thread may use it.
@@ -48,16 +43,22 @@ class HeartbeatWriter:
 
     def beat(self, part: HeartbeatPart) -> None:
         """Write the heartbeat of a task."""
-        self._write(_HeartbeatWritten, "heartbeat", {"part": part})
+        with self._connected(part) as connection:
+            connection.execute(SQL["heartbeat"], {"part": part})
 
     def timetable(self) -> TimetableFacts | None:
         """Write the heartbeat of the timetable; return what its tasks would find, None if the
         database is unavailable.
         """
         retained = {"retained_days": limits.REPLAY_RUNS_RETAINED_DAYS}
-        return self._write(TimetableFacts, "timetable", retained)
+        with self._connected("beat") as connection:
+            cursor = cursor_of(connection, TimetableFacts)
+            return cursor.execute(SQL["timetable"], retained).fetchone()
+        return None
 
-    def _write(self, row: type[T], statement: str, values: dict[str, Any]) -> T | None:
+    @contextmanager
+    def _connected(self, part: str) -> Iterator[psycopg.Connection[Any]]:
+        """Yield the connection; leave the block, and the connection, at an error of psycopg."""
         with self._beating:
             try:
                 if self._connection is None:
@@ -70,10 +71,9 @@ class HeartbeatWriter:
                         tcp_user_timeout=limits.CONNECT_TIMEOUT_S * 1_000,
                         options=f"-c statement_timeout={limits.HEALTH_CHECK_MS_MAX}",
                     )
-                return cursor_of(self._connection, row).execute(SQL[statement], values).fetchone()
+                yield self._connection
             except psycopg.Error as error:
-                throttled.info("heartbeat_postponed", part=statement, reason=type(error).__name__)
+                throttled.info("heartbeat_postponed", part=part, reason=type(error).__name__)
                 connection, self._connection = self._connection, None
                 if connection is not None:
                     connection.close()
-                return None

@@ -10,7 +10,6 @@ SELECT set_config('statement_timeout', %(statement_ms)s, true), set_config('enab
 -- name: heartbeat
 -- Writes the heartbeat of a periodic task that a worker has started.
 INSERT INTO heartbeats (part) VALUES (%(part)s) ON CONFLICT (part) DO UPDATE SET last_seen_at = clock_timestamp()
-RETURNING true AS is_written
 
 -- name: timetable
 -- The heartbeat of the timetable, and what its tasks would find: `log` changes once something was appended or a segment
