@@ -4,6 +4,7 @@ about a delivery is the same for all kinds. SQL module.
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from delivery.callbacks.batch_run import BatchEvent, read_answer
@@ -93,9 +94,9 @@ class DeliverySender:
             message: AttemptOutcome(one.code, of_event=True, detail=_shown(one.detail, target))
             for message, one in refused.items()
         }
-        codes = [failures.get(event.id, outcome).code for event in events]
-        for code in set(codes):
-            metrics.SINK_EVENTS.labels(sink.kind.name, code).inc(codes.count(code))
+        codes = Counter(failures.get(event.id, outcome).code for event in events)
+        for code, count in codes.items():
+            metrics.SINK_EVENTS.labels(sink.kind.name, code).inc(count)
         duration_ms = int((time.monotonic() - started_s) * 1_000)
         attempt = AttemptRecord(
             *(outcome.code, outcome.status, started_s, duration_ms),

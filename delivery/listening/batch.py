@@ -28,9 +28,8 @@ class BatchLimits:
 
 DEFAULT_LIMITS = BatchLimits()
 _SEQUENCE_MAX = (1 << 63) - 1
-_packed_frames = getattr(
-    transcoder, "packed_frames", None
-)  # None: not built, or before this version
+# None: not built, or before this version
+_packed_frames = getattr(transcoder, "packed_frames", None)
 _plain_frames = transcoder.plain_frames if _packed_frames else None
 
 
