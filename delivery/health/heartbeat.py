@@ -43,37 +43,41 @@ class HeartbeatWriter:
 
     def beat(self, part: HeartbeatPart) -> None:
         """Write the heartbeat of a task."""
-        with self._connected(part) as connection:
-            connection.execute(SQL["heartbeat"], {"part": part})
+        with self._attempt(part):
+            self._connected().execute(SQL["heartbeat"], {"part": part})
 
     def timetable(self) -> TimetableFacts | None:
         """Write the heartbeat of the timetable; return what its tasks would find, None if the
         database is unavailable.
         """
         retained = {"retained_days": limits.REPLAY_RUNS_RETAINED_DAYS}
-        with self._connected("beat") as connection:
-            cursor = cursor_of(connection, TimetableFacts)
+        with self._attempt("beat"):
+            cursor = cursor_of(self._connected(), TimetableFacts)
             return cursor.execute(SQL["timetable"], retained).fetchone()
         return None
 
     @contextmanager
-    def _connected(self, part: str) -> Iterator[psycopg.Connection[Any]]:
-        """Yield the connection; leave the block, and the connection, at an error of psycopg."""
+    def _attempt(self, part: str) -> Iterator[None]:
+        """Leave the block, and the connection, at an error of psycopg."""
         with self._beating:
             try:
-                if self._connection is None:
-                    self._connection = psycopg.connect(
-                        self._url,
-                        autocommit=True,
-                        prepare_threshold=0,
-                        connect_timeout=limits.CONNECT_TIMEOUT_S,
-                        application_name="eventhub heartbeat",
-                        tcp_user_timeout=limits.CONNECT_TIMEOUT_S * 1_000,
-                        options=f"-c statement_timeout={limits.HEALTH_CHECK_MS_MAX}",
-                    )
-                yield self._connection
+                yield
             except psycopg.Error as error:
                 throttled.info("heartbeat_postponed", part=part, reason=type(error).__name__)
                 connection, self._connection = self._connection, None
                 if connection is not None:
                     connection.close()
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        """Return the connection, opened if there is none."""
+        if self._connection is None:
+            self._connection = psycopg.connect(
+                self._url,
+                autocommit=True,
+                prepare_threshold=0,
+                connect_timeout=limits.CONNECT_TIMEOUT_S,
+                application_name="eventhub heartbeat",
+                tcp_user_timeout=limits.CONNECT_TIMEOUT_S * 1_000,
+                options=f"-c statement_timeout={limits.HEALTH_CHECK_MS_MAX}",
+            )
+        return self._connection

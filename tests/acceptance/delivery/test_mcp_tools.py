@@ -6,6 +6,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 
+from tests.acceptance.eventhub.eventlog.test_retention import announced
 from tests.acceptance.mcp import McpClient, connected
 from tests.acceptance.wire import until
 from tests.live import LiveHub, LiveZone
@@ -82,10 +83,5 @@ async def test_a_manager_sends_a_dead_letter_again(
         await use(mcp, "retry_delivery", delivery=delivery)
         states = f"/v1/deliveries/{delivery}"
         await until(lambda: hub.call("GET", states, key=zone.admin).json["state"] == "delivered")
-    page = hub.call(
-        "GET",
-        "/v1/streams/system/events?from=oldest&type=delivery.resent&limit=1000",
-        key=zone.admin,
-    )
-    [resent] = page.json["events"]
-    assert resent["event"]["attributes"]["endpoint"] == endpoint["id"]
+    [resent] = announced(zone, "delivery.resent")
+    assert resent["endpoint"] == endpoint["id"]
