@@ -23,7 +23,9 @@ from eventhub.postgresql.connections import Connection, sever
 from registrations.endpoints.addresses import CallbackAddresses, Resolve, is_name, plain_address
 
 _ACCEPTED = frozenset(("host", "port", "user", "password", "dbname", "sslmode"))
-_SSLMODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+# at least if the server wants it so, which need only ask for the password in clear to get it
+_UNENCRYPTED = ("disable", "allow", "prefer")
+_SSLMODES = (*_UNENCRYPTED, "require", "verify-ca", "verify-full")
 _PORT = 5432
 _PORT_FORM = re.compile(r"[0-9]{1,5}")
 _RECEIVED = struct.Struct("=128xQ")  # the bytes that were received, in Linux's `struct tcp_info`
@@ -138,6 +140,7 @@ def _parameters(
         "sslkey": "/dev/null/none",
         "sslrootcert": trusted or "/dev/null/none",
         "gssencmode": "disable",
+        **({"require_auth": "!password"} if target.sslmode in _UNENCRYPTED else {}),
         "application_name": "eventhub",
         "connect_timeout": limits.CONNECT_TIMEOUT_S,
         "keepalives_idle": 15,

@@ -19,14 +19,20 @@ from tests.certificates import Authority
 
 READY = b"R" + struct.pack("!II", 8, 0) + b"Z" + struct.pack("!I", 5) + b"I"
 INSERTED = b"1\0\0\0\x042\0\0\0\x04n\0\0\0\x04C\0\0\0\x0fINSERT 0 1\0" + READY[9:]
+CLEARTEXT = b"R" + struct.pack("!II", 8, 3)  # asks for the password
 CHUNK = bytes(1024 * 1024)
 AUTHENTICATION = {"username": "hub", "password": "a-hidden-word"}
 
 
 @contextmanager
-def server_of(tls: ssl.SSLContext | None = None, *, endless: bool = False) -> Iterator[int]:
+def server_of(
+    tls: ssl.SSLContext | None = None,
+    *,
+    endless: bool = False,
+    passwords: list[bytes] | None = None,
+) -> Iterator[int]:
     """Yield the port of a server that answers statements as if each had inserted a row, or with a
-    row that does not end.
+    row that does not end. With `passwords` it asks for the password in clear, and adds what comes.
     """
     listening = socket.create_server(("127.0.0.1", 0))
 
@@ -45,6 +51,9 @@ def server_of(tls: ssl.SSLContext | None = None, *, endless: bool = False) -> It
         if tls:
             connected = tls.wrap_socket(connected, server_side=True)
         connected.recv(1024)  # the start of the session
+        if passwords is not None:
+            connected.sendall(CLEARTEXT)
+            passwords.append(connected.recv(1024))
         connected.sendall(READY)
         while connected.recv(4096):  # a statement
             connected.sendall(b"D" + struct.pack("!I", 1 << 30) if endless else INSERTED)
@@ -100,6 +109,23 @@ async def test_a_server_is_verified_by_the_authority_of_the_endpoint(tmp_path: P
         for other in ({}, {"sslrootcert": Authority("another").pem}):
             with pytest.raises(SinkFault, match="certificate"):
                 await postgresql.open_table(spec(url, "db.example", **other))
+
+
+async def test_a_password_is_sent_in_clear_through_tls_alone(tmp_path: Path) -> None:
+    certificate, key = Authority("any").issue("db.example")
+    (tmp_path / "server.pem").write_text(certificate + key)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(tmp_path / "server.pem")
+    received: list[bytes] = []
+    with server_of(passwords=received) as port:
+        url = f"postgresql://db.example:{port}/x"
+        with pytest.raises(SinkFault, match="cleartext password"):
+            await postgresql.open_table(spec(url, "db.example"))
+    assert not any(received)
+    with server_of(tls, passwords=received) as port:
+        url = f"postgresql://db.example:{port}/x?sslmode=require"
+        (await postgresql.open_table(spec(url, "db.example"))).close()
+    assert received[-1] == b"p" + struct.pack("!I", 18) + b"a-hidden-word\0"
 
 
 async def test_a_name_that_leads_to_a_private_address_is_refused_when_it_is_called() -> None:
