@@ -82,14 +82,15 @@ class LeaseHolder(Generic[L, W]):
                     connection = await connect(self._url, name="eventhub leases")
                     adapt(connection)
                 await self._renew_and_acquire(connection)
+                pause_s = self._pause_s()
             except (psycopg.Error, EventHubError, *CONNECTION_ERRORS) as error:
                 throttled.warning("leases_not_renewed", error=type(error).__name__)
                 if connection is not None:
                     await connection.close()
                 connection = None
-                again_s = self._clock.monotonic_s() + limits.HEAD_POLL_INTERVAL_S
-                self._renew_at_s = self._acquire_at_s = again_s
-            await wait_until_set(self._wake_up, self._pause_s())
+                pause_s = limits.HEAD_POLL_INTERVAL_S  # also if it knows of no leases
+                self._renew_at_s = self._acquire_at_s = self._clock.monotonic_s() + pause_s
+            await wait_until_set(self._wake_up, pause_s)
 
     def _pause_s(self) -> float:
         """Return the pause until the next step; an empty table needs none but its heartbeat."""

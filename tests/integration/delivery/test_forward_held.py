@@ -7,19 +7,24 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from delivery.forward.lease_holder import LeaseHolder
 from delivery.forward.leases import STREAMS, Lease, Leases, add_streams
 from delivery.forward.stream import ForwarderContext, stream_leases
 from delivery.forward.stream_matchers import StreamMatchers
 from delivery.forward.write import writing_pool
 from delivery.forward.zone import ZoneCaches
 from delivery.partitions.create import create_partitions
+from delivery.patterns.group_runner import GroupRunner
+from delivery.patterns.group_tables import GROUPS, GroupLease
 from eventhub.access.client_groups import Groups
-from eventhub.base import limits
+from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
 from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Log
 from eventhub.postgresql.connections import Connection
+from eventhub.supervisor.postgres import SOCKET
 from eventhub.types.registry import TypeRegistry
 from registrations.catalog import CallbackStream
 from registrations.feed import Feed
@@ -28,7 +33,9 @@ from registrations.filters.predicate import parse_predicate
 from registrations.matching.cost import every_event_cost
 from registrations.matching.spec import specs_of_form
 from registrations.matching.strategies import StreamStrategy
+from tests.integration.callbacks_world import until
 from tests.integration.forward_world import World, world_database
+from tests.tcp_relay import relay_to
 
 world = pytest.fixture(scope="module")(world_database)
 TESTS = limits.FILTER_FOUND_FREE
@@ -142,3 +149,27 @@ async def test_a_forwarder_without_a_database_pauses_between_attempts(
             await asyncio.sleep(0.01)
     server.close()
     assert attempts[5] - attempts[0] > 4 * limits.HEAD_POLL_INTERVAL_S
+
+
+async def test_a_forwarder_without_leases_asks_again_soon_while_the_database_is_away(
+    world: World,
+) -> None:
+    """It rested for 30 s, as if it knew that there is no pattern group."""
+
+    def started(lease: GroupLease) -> GroupRunner:
+        raise AssertionError(lease)
+
+    leases, folder = Leases(SystemClock(), GROUPS), str(conninfo_to_dict(world.url)["host"])
+    with relay_to(f"{folder}/{SOCKET}") as relay:
+        relay.stop()
+        url = make_conninfo(world.url, host="127.0.0.1", port=relay.port)
+        holder = LeaseHolder(leases, url, SystemClock(), started, metrics.PATTERN_GROUPS)
+        running = asyncio.create_task(holder.run())
+        try:
+            await until(lambda: holder._renew_at_s > 0)  # the first attempt failed
+            relay.listen()
+            heartbeat = "SELECT id FROM forwarders WHERE id = %s"
+            await until(lambda: bool(world.sql(heartbeat, leases.owner)), 10)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
