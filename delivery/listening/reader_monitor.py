@@ -37,13 +37,16 @@ class ReaderConnection(Protocol):
 
 
 class _MonitoredReader:
-    """A reader, and when it last took something."""
+    """A reader, when it last took something, and the turn in which it is checked."""
 
-    __slots__ = ("connection", "frames", "reader", "since_s", "took_s", "unsent")
+    __slots__ = ("connection", "frames", "reader", "since_s", "took_s", "turn", "unsent")
 
-    def __init__(self, reader: Reader, connection: ReaderConnection, now_s: float) -> None:
+    def __init__(
+        self, reader: Reader, connection: ReaderConnection, now_s: float, turn: int
+    ) -> None:
         self.reader = reader
         self.connection = connection
+        self.turn = turn
         self.since_s = now_s
         self.took_s = now_s
         self.frames = 0
@@ -80,7 +83,8 @@ class ReaderMonitor:
         self._monitored: dict[int, _MonitoredReader] = {}
         self._has_readers = asyncio.Event()
         self._fresh = True
-        self._turns = itertools.cycle(range(_TURNS))
+        self._turns = itertools.cycle(range(_TURNS))  # of checks ...
+        self._next_turns = itertools.cycle(range(_TURNS))  # ... and of readers that are added
         self._by_client: Counter[int] = Counter()
         self._reserved: Counter[int] = Counter()  # by client: admitted, and not added yet
 
@@ -126,7 +130,8 @@ class ReaderMonitor:
 
     def add(self, reader: Reader, connection: ReaderConnection) -> None:
         now_s = asyncio.get_running_loop().time()
-        self._monitored[id(reader)] = _MonitoredReader(reader, connection, now_s)
+        turn = next(self._next_turns)
+        self._monitored[id(reader)] = _MonitoredReader(reader, connection, now_s, turn)
         self._by_client[reader.principal.client_id] += 1
         self._places.add(reader.principal)
         self._has_readers.set()
@@ -150,12 +155,15 @@ class ReaderMonitor:
             metrics.SENT.flush()
 
     def _check_some(self) -> None:
-        """Check some of the readers; all, once rights can be confirmed again or no longer."""
+        """Check some of the readers; all, once rights can be confirmed again or no longer. A
+        reader keeps its turn while others come and go.
+        """
         before, self._fresh = self._fresh, self._authorizer.fresh()
-        fresh = self._fresh
-        some = slice(next(self._turns), None, _TURNS) if fresh == before else slice(None)
+        fresh, turn = self._fresh, next(self._turns)
         now_s = asyncio.get_running_loop().time()
-        for monitored in [*self._monitored.values()][some]:
+        for monitored in [*self._monitored.values()]:
+            if monitored.turn != turn and fresh == before:
+                continue
             self._check(monitored, now_s)
             if fresh == monitored.reader.waiting:
                 monitored.reader.waker.set()
