@@ -48,12 +48,17 @@ class HeartbeatWriter:
 
     def timetable(self) -> TimetableFacts | None:
         """Write the heartbeat of the timetable; return what its tasks would find, None if the
-        database is unavailable.
+        database is unavailable or does not say it in time, as while a table is locked.
         """
         retained = {"retained_days": limits.REPLAY_RUNS_RETAINED_DAYS}
         with self._attempt("beat"):
-            cursor = cursor_of(self._connected(), TimetableFacts)
-            return cursor.execute(SQL["timetable"], retained).fetchone()
+            connection = self._connected()
+            try:
+                cursor = cursor_of(connection, TimetableFacts)
+                return cursor.execute(SQL["timetable"], retained).fetchone()
+            except psycopg.errors.QueryCanceled:
+                throttled.info("timetable_facts_postponed")
+                connection.execute(SQL["heartbeat"], {"part": "beat"})
         return None
 
     @contextmanager

@@ -122,12 +122,21 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
         now_s = time.monotonic()
         if now_s - self._heartbeat_s >= interval_s:
             self._facts = self._heartbeats.timetable()
-            self._heartbeat_s = now_s
+            self._heartbeat_s = time.monotonic()  # an unreachable database takes its time
 
     def apply_entry(self, entry: ScheduleEntry, producer: Any = None) -> None:
         """Send the entry, if it may have something to do."""
         if self._has_work(entry.name):
             super().apply_entry(entry, producer=producer)
+
+    def apply_async(self, entry: ScheduleEntry, *args: Any, **kwargs: Any) -> Any:
+        """Send the entry now, and note it. Raises SchedulingError while Redis is unavailable: then
+        the entry does not rest.
+        """
+        facts = self._facts
+        sent = super().apply_async(entry, *args, **kwargs)
+        self._sent[entry.name] = time.monotonic(), facts.log if facts else None
+        return sent
 
     def _has_work(self, name: str) -> bool:
         if name in FOUND:
@@ -140,10 +149,7 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
         now_s, log = time.monotonic(), self._facts.log if self._facts else None
         sent_s, log_then = self._sent.get(name, (float("-inf"), None))
         known = log is not None and log == log_then
-        if known and now_s - sent_s < limits.TIMETABLE_REST_S:
-            return False
-        self._sent[name] = now_s, log
-        return True
+        return not known or now_s - sent_s >= limits.TIMETABLE_REST_S
 
 
 def _is_ahead(entry: ScheduleEntry, now: datetime | None) -> bool:

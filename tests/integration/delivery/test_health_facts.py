@@ -6,6 +6,8 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
+import psycopg
+
 from delivery.health import facts
 from delivery.health.heartbeat import HeartbeatWriter
 from eventhub.postgresql.connections import Connection, connect
@@ -78,6 +80,19 @@ def test_the_timetable_learns_what_its_tasks_would_find(world: CallbacksWorld) -
     world.events(1)
     second = heartbeats.timetable()
     assert first and second and first.log != second.log
+
+
+def test_a_locked_table_does_not_stop_the_heartbeat_of_the_timetable(world: CallbacksWorld) -> None:
+    """The hub reported that no periodic task was started, while all were."""
+    heartbeats = HeartbeatWriter(world.url)
+    beats = "SELECT last_seen_at FROM heartbeats WHERE part = 'beat'"
+    assert heartbeats.timetable() is not None
+    before = world.sql(beats)
+    with psycopg.connect(world.url) as other:
+        other.execute("LOCK TABLE endpoints IN ACCESS EXCLUSIVE MODE")
+        assert heartbeats.timetable() is None
+        assert world.sql(beats) > before
+    assert heartbeats.timetable() is not None
 
 
 async def settings_of(connection: Connection) -> list[tuple[str, str]]:

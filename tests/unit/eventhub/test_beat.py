@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from celery import Celery
-from celery.beat import event_t
+from celery.beat import ScheduleEntry, Scheduler, SchedulingError, event_t
 from celery.schedules import crontab
 
 from delivery.health.heartbeat import HeartbeatWriter, TimetableFacts
@@ -86,7 +86,7 @@ def test_log_driven_entries_rest_while_nothing_is_appended(
     app.conf.beat_schedule = {name: {"task": name, "schedule": timedelta(minutes=1)}
                               for name in ("archive", "retire")}  # fmt: skip
     beat = SteadyScheduler(app, schedule_filename=str(tmp_path / "beat"))
-    monkeypatch.setattr(beat, "apply_async", lambda entry, **_: sent.append(entry.name))
+    monkeypatch.setattr(Scheduler, "apply_async", lambda _, entry, **__: sent.append(entry.name))
     for log, rest_s, expected in ((None, 300.0, 3), (7, 300.0, 1), (8, 300.0, 1), (8, 0.0, 3)):
         monkeypatch.setattr(limits, "TIMETABLE_REST_S", rest_s)
         facts = None if log is None else NOTHING._replace(log=log)
@@ -96,6 +96,27 @@ def test_log_driven_entries_rest_while_nothing_is_appended(
             for entry in beat.schedule.values():
                 beat.apply_entry(entry)
         assert (sent.count("archive"), sent.count("retire")) == (expected, 3)
+    beat.close()
+
+
+def test_an_entry_that_could_not_be_sent_does_not_rest(
+    app: Celery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was requested while Redis was away waited for five minutes after its return."""
+    app.conf.beat_schedule = {"archive": {"task": "archive", "schedule": timedelta(minutes=1)}}
+    beat = SteadyScheduler(app, schedule_filename=str(tmp_path / "beat"))
+    monkeypatch.setattr(beat, "_facts", NOTHING)
+    tried: list[str] = []
+
+    def send(_: Scheduler, entry: ScheduleEntry, **__: object) -> None:
+        tried.append(entry.name)
+        if len(tried) < 3:
+            raise SchedulingError("Redis is unavailable")
+
+    monkeypatch.setattr(Scheduler, "apply_async", send)
+    for _ in range(5):
+        beat.apply_entry(beat.schedule["archive"])
+    assert tried == ["archive"] * 3
     beat.close()
 
 
@@ -112,7 +133,7 @@ def test_entries_that_the_database_has_nothing_for_are_not_sent(
         name: {"task": name, "schedule": timedelta(minutes=1)} for name in FOUND
     }
     beat = SteadyScheduler(app, schedule_filename=str(tmp_path / "beat"))
-    monkeypatch.setattr(beat, "apply_async", lambda entry, **_: sent.append(entry.name))
+    monkeypatch.setattr(Scheduler, "apply_async", lambda _, entry, **__: sent.append(entry.name))
     for facts in (NOTHING, NOTHING._replace(**{fact: True}), None):
         monkeypatch.setattr(HeartbeatWriter, "timetable", lambda _, found=facts: found)
         monkeypatch.setattr(beat, "_heartbeat_s", float("-inf"))
