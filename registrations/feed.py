@@ -19,6 +19,7 @@ from typing import NamedTuple
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
 from eventhub.base.logs import ThrottledLog, get_logger
+from eventhub.event.envelope import Event
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import heads
 from eventhub.eventlog.stored import Cursor, StoredEvent
@@ -60,8 +61,8 @@ class Feed:
         self._subscribers: set[Listener] = set()  # notified of some registrations: `subscription`
         self._by_registration: dict[int, set[Listener]] = {}
         self._by_owner: dict[SessionOwner, set[Listener]] = {}
-        # notified of changed sessions and session groups
-        self.session_listeners: set[Callable[[], None]] = set()
+        # notified of changed sessions and session groups; None: any may be changed
+        self.session_listeners: set[Callable[[SessionOwner | None], None]] = set()
         self.policy_listeners: set[Callable[[], None]] = set()  # notified of streams' policies
         # notified of changed endpoints, by id; None: any may have changed
         self.endpoint_listeners: set[Callable[[int | None], None]] = set()
@@ -184,7 +185,7 @@ class Feed:
         elif event.type.startswith(SESSIONS):
             if values.get("barrier") is not None:
                 self._notify(CatalogChange(None, values["barrier"], values["registration_group"]))
-            self._notify_session_listeners()
+            self._notify_session_listeners(_changed_owner(event))
         elif event.type.startswith(PATTERNS):
             if values.get("barrier") is not None:
                 self._notify_pattern_listeners(values["pattern_group"])
@@ -198,7 +199,7 @@ class Feed:
             listener(change)
         if change is None:
             self._notify_policy_listeners()
-            self._notify_session_listeners()
+            self._notify_session_listeners(None)
             self._notify_endpoint_listeners(None)
             self._notify_pattern_listeners(None)
 
@@ -211,9 +212,9 @@ class Feed:
             found = found | self._by_owner.get(change.owner, set())
         return found
 
-    def _notify_session_listeners(self) -> None:
+    def _notify_session_listeners(self, owner: SessionOwner | None) -> None:
         for listener in list(self.session_listeners):
-            listener()
+            listener(owner)
 
     def _notify_policy_listeners(self) -> None:
         for listener in list(self.policy_listeners):
@@ -226,6 +227,15 @@ class Feed:
     def _notify_pattern_listeners(self, group_id: int | None) -> None:
         for listener in list(self.pattern_listeners):
             listener(group_id)
+
+
+def _changed_owner(event: Event) -> SessionOwner | None:
+    """Return the session or session group that an event is about; None if it names none."""
+    values = event.attributes
+    if event.type.startswith(SESSIONS[0]) and values.get("session") is not None:
+        return SessionOwner(values["session"])
+    group = values.get("session_group")
+    return None if group is None else SessionOwner(None, group)
 
 
 async def confirmed(asked: "asyncio.Future[None]") -> None:

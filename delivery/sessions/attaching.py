@@ -45,7 +45,7 @@ class _SessionRequest(NamedTuple):
 
 class SessionAttacher:
     """Attaches the connections of one process. `release` is given sessions whose connections were
-    cancelled meanwhile.
+    cancelled meanwhile, `replace` those that a connection of another process may serve.
     """
 
     def __init__(
@@ -53,8 +53,10 @@ class SessionAttacher:
         pool: AsyncConnectionPool[Connection],
         connected: ConnectedSessions,
         release: Callable[[ConnectedSession], None],
+        replace: Callable[[int], None],
     ) -> None:
         self._pool = pool
+        self._replace = replace
         self._connected = connected
         self._release = release
         self._calls = GroupedCalls(self._attach, limits.SESSIONS_ATTACHED_TOGETHER_MAX)
@@ -114,6 +116,8 @@ class SessionAttacher:
         attachment, waker, transport = request
         session = ConnectedSession.attached(found, attachment.id, waker, transport)
         self._connected.add(session, changes)
+        if found.replaces:
+            self._replace(session.settings.id)
         return session, positions
 
 

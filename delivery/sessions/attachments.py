@@ -84,11 +84,13 @@ class Attachment(NamedTuple):
 class Attached(NamedTuple):
     """A session when a connection attached to it. The positions may know later acknowledgements
     over HTTP than their number; None: it did not attach, because no events may be delivered.
+    `replaces`: a connection of another process may have served it.
     """
 
     settings: SessionSettings
     acknowledgements: int | None
     positions: list[SessionPosition]
+    replaces: bool
 
 
 class PositionToSave(NamedTuple):
@@ -113,6 +115,7 @@ class _FoundSession(NamedTuple):
     client_id: int
     settings: SessionSettings
     acknowledgements: int | None
+    replaces: bool
 
 
 class _OfSession(NamedTuple):
@@ -184,7 +187,7 @@ async def attach(
         positions.setdefault(row.session_id, []).append(row.position)
     return {
         (row.client_id, row.settings.name): Attached(
-            row.settings, row.acknowledgements, positions.get(row.settings.id, [])
+            *(row.settings, row.acknowledgements, positions.get(row.settings.id, [])), row.replaces
         )
         for row in await sessions.fetchall()
     }

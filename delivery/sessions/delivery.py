@@ -2,6 +2,10 @@
 positions in batches, and notices when a session was changed, deleted or attached elsewhere. SQL
 module.
 
+Such changes are announced, and the sessions that an announcement names are compared with the
+database. All are compared only in case one was lost: with thousands that takes so long that it has
+to be rare.
+
 Concurrency contract: one event loop; `run`, `watch` and `follow` are one task each.
 """
 
@@ -40,8 +44,11 @@ from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.event_loop import Waker, run_forever, run_in_slices, wait_until_set
 from eventhub.base.grouped_calls import GroupedCalls
 from eventhub.postgresql.connections import Connection, reading, reading_pool
+from registrations.catalog import SessionOwner
 
-ACKNOWLEDGED = "acknowledged"  # of the notifications between processes: with the session's id
+# kinds of notifications between processes, each with the id of a session
+ACKNOWLEDGED = "acknowledged"
+ATTACHED = "attached"
 _RESTS = 30  # times what a check of the connected sessions takes, until the next one
 
 
@@ -53,7 +60,9 @@ class SessionDelivery:
         self._pool = pool
         self._services = services
         self._connected = ConnectedSessions(services.feed)
-        self._attacher = SessionAttacher(pool, self._connected, self._release)
+        self._attacher = SessionAttacher(
+            pool, self._connected, self._release, self.announce_attached
+        )
         self._disconnecting = GroupedCalls(self._disconnect, limits.SESSIONS_ATTACHED_TOGETHER_MAX)
         self._changed: set[ConnectedSession] = set()  # whose positions are to be saved
         self._unsaved: set[ConnectedSession] = set()  # of which a save failed
@@ -62,10 +71,12 @@ class SessionDelivery:
         self._saving = asyncio.Lock()  # an older position is never saved after a newer one
         self._urgent = asyncio.Event()  # somebody waits for a save
         self._check_due = asyncio.Event()
-        self._acknowledged: set[int] = set()  # sessions with acknowledgements over HTTP
-        self._some_acknowledged = asyncio.Event()
-        services.feed.session_listeners.add(self._check_due.set)
+        self._comparing = asyncio.Lock()  # no older settings are applied after newer ones
+        self._altered: set[int] = set()  # sessions of which a change was announced
+        self._some_altered = asyncio.Event()
+        services.feed.session_listeners.add(self._note_changed_owner)
         services.log.tail.listeners[ACKNOWLEDGED] = self._note_acknowledged
+        services.log.tail.listeners[ATTACHED] = self._note_altered
 
     async def name_in_path(self, principal: Principal, text: str) -> str:
         """Return the name of the client's session, which a path names by its name or its id: then
@@ -117,6 +128,10 @@ class SessionDelivery:
         if session is not None and session.attachment != attachment:
             session.end("replaced")
 
+    def announce_attached(self, session_id: int) -> None:
+        """Have the connection of another process that serves a session end."""
+        self._services.log.tail.announce(ATTACHED, session_id)
+
     async def positions(self, session: ConnectedSession) -> list[SessionPosition]:
         """Return the saved positions of a session, which may have new streams. Raises
         DatabaseUnavailable.
@@ -146,9 +161,9 @@ class SessionDelivery:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
 
     async def watch(self) -> None:
-        """Check the connected sessions until cancelled: their settings soon after an event of
-        `system` about sessions, and now and then; once a second what others change without one, or
-        less often with thousands of sessions: so that it takes 3 % of a core at most.
+        """Check the connected sessions until cancelled, in case an announcement of a change was
+        lost: their settings now and then, and once a second what is not in `system`, or less often
+        with thousands of sessions: so that it takes 3 % of a core at most.
         """
         settings_s = 0.0
         while True:
@@ -164,25 +179,42 @@ class SessionDelivery:
                     size = limits.SESSIONS_CHECKED_TOGETHER_MAX
                 for at in range(0, len(ids), size):
                     part = ids[at : at + size]
-                    await self._check(part if whole else await self._altered(part))
+                    await self._check(part if whole else await self._changed_of(part))
                 settings_s = started_s if whole else settings_s
             took_s = monotonic() - started_s
             await asyncio.sleep(max(limits.SESSION_CHECK_PAUSE_S, _RESTS * took_s))
 
     async def follow(self) -> None:
-        """Apply acknowledgements over HTTP to connected sessions as soon as they are announced,
-        until cancelled.
+        """Apply what others change of connected sessions as soon as it is announced, until
+        cancelled: acknowledgements over HTTP, other settings, and other connections.
         """
         while True:
-            await self._some_acknowledged.wait()
-            self._some_acknowledged.clear()
-            due, self._acknowledged = self._acknowledged, set()
+            await self._some_altered.wait()
+            self._some_altered.clear()
+            due, self._altered = [*self._altered], set()
             try:
-                await self._check(due & self._connected.by_id.keys())
+                for at in range(0, len(due), limits.SESSIONS_CHECKED_TOGETHER_MAX):
+                    await self._check(due[at : at + limits.SESSIONS_CHECKED_TOGETHER_MAX])
             except DatabaseUnavailable:
                 await asyncio.sleep(limits.HEAD_POLL_INTERVAL_S)
-                self._acknowledged |= due
-                self._some_acknowledged.set()
+                self._altered.update(due)
+                self._some_altered.set()
+
+    def _note_changed_owner(self, owner: SessionOwner | None) -> None:
+        """Note that a session or session group was changed; None: any may have been."""
+        if owner is None:
+            self._check_due.set()
+        elif owner.session is not None:
+            self._note_altered(owner.session)
+        else:
+            for id, session in self._connected.by_id.items():
+                if session.settings.session_group == owner.session_group:
+                    self._note_altered(id)
+
+    def _note_altered(self, session_id: int) -> None:
+        if session_id in self._connected.by_id:
+            self._altered.add(session_id)
+            self._some_altered.set()
 
     def _note_acknowledged(self, session_id: int) -> None:
         session = self._connected.by_id.get(session_id)
@@ -191,8 +223,7 @@ class SessionDelivery:
         if session.member is not None:
             session.member.wake()
             return
-        self._acknowledged.add(session_id)
-        self._some_acknowledged.set()
+        self._note_altered(session_id)
 
     async def _disconnect(self, sessions: Sequence[ConnectedSession]) -> list[bool]:
         """Save the positions of sessions and detach them; return for which that was done."""
@@ -240,7 +271,7 @@ class SessionDelivery:
                 session.messages += acks[session]
                 session.waker.set()
 
-    async def _altered(self, ids: Iterable[int]) -> list[int]:
+    async def _changed_of(self, ids: Iterable[int]) -> list[int]:
         """Return those of the connected sessions that another connection serves, or of which others
         have acknowledged events. Raises DatabaseUnavailable.
         """
@@ -254,7 +285,7 @@ class SessionDelivery:
         before = {id: self._connected.by_id[id] for id in ids if id in self._connected.by_id}
         if not before:
             return
-        async with reading(self._pool) as connection:
+        async with self._comparing, reading(self._pool) as connection:
             found = await check(connection, [*before])
             now_us = self._services.clock.now_us()
             for id, session in before.items():

@@ -127,6 +127,8 @@ class PullSources:
         if attachment is None:
             raise UnknownSession(field="session")
         self.delivery.replace(settings.id, attachment)
+        if not found.pulled:
+            self.delivery.announce_attached(settings.id)
         pulling = await self._open(principal, found, attachment)
         return pulling._replace(streams=streams)
 

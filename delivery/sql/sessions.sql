@@ -17,7 +17,7 @@ SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COAL
 
 -- name: attach
 -- Attaches connections to sessions by client and name, those of which events may be delivered to; the others have no
--- acknowledgements. The settings of its group apply instead of a session's own. The sessions are locked in their order, as all
+-- acknowledgements. `replaces`: a connection of another process may serve the session. The settings of its group apply instead of a session's own. The sessions are locked in their order, as all
 -- statements do that lock several. The commit waits for the disk: a connection whose attachment a crash has lost would be ended as
 -- replaced.
 WITH found AS MATERIALIZED (
@@ -25,7 +25,8 @@ WITH found AS MATERIALIZED (
            s.disconnected OR COALESCE(g.disconnected, false) AS disconnected, COALESCE(g.quality, s.quality) AS quality,
            COALESCE(g.delivery_order, s.delivery_order) AS delivery_order,
            COALESCE(g.order_options, s.order_options) AS order_options,
-           COALESCE(g.window_events, s.window_events) AS window_events, k.attachment
+           COALESCE(g.window_events, s.window_events) AS window_events, k.attachment,
+           s.attachment IS NOT NULL AND s.attached_process IS DISTINCT FROM %(process)s AS replaces
       FROM unnest(%(clients)s::bigint[], %(names)s::text[], %(attachments)s::uuid[]) AS k (client_id, name, attachment)
       JOIN sessions s ON s.client_id = k.client_id AND s.name = k.name AND s.deleted_at IS NULL
       LEFT JOIN session_groups g ON g.id = s.group_id AND g.deleted_at IS NULL
@@ -38,7 +39,7 @@ WITH found AS MATERIALIZED (
     RETURNING s.id, s.acknowledgements
 )
 SELECT f.client_id, f.id, f.name, f.kind, f.session_group, f.disconnected, f.quality, f.delivery_order, f.order_options,
-       f.window_events, a.acknowledgements
+       f.window_events, a.acknowledgements, f.replaces
   FROM found f LEFT JOIN attached a ON a.id = f.id
 
 -- name: attached

@@ -1,19 +1,25 @@
 """Connections of consumer sessions: how many one socket has, and what replaces one."""
 
+import asyncio
 import socket
 
 import pytest
 
+from delivery.sessions.delivery import delivering_sessions
 from eventhub.base import limits
 from tests.acceptance.consumers import (
     SHOP,
     ask,
+    change,
     connect,
     consumer,
+    create_group,
     create_session,
     numbers,
     post_acknowledgements,
 )
+from tests.acceptance.one_process import services_of
+from tests.acceptance.pulls import pull
 from tests.acceptance.wire import EVENT, numbered, session, until
 from tests.live import LiveHub, LiveZone
 
@@ -111,3 +117,38 @@ async def test_an_acknowledgement_is_stored_while_a_stream_is_still_to_be_starte
         await reader.say("ack", session="s", stream="orders", sequence=2, id="late")
         await until(lambda: acknowledged() == [3], limits.SEND_STALL_S_MAX / 2)
         await reader.hear_op("acked")
+
+
+@pytest.mark.parametrize("of", ["sessions", "session-groups"])
+async def test_what_others_change_of_a_session_is_announced(
+    hub: LiveHub, orders: LiveZone, monkeypatch: pytest.MonkeyPatch, of: str
+) -> None:
+    """A process with thousands of sessions compares all of them with the database every some
+    seconds only: for so long a replaced connection got events, and settings were the old ones.
+    """
+    monkeypatch.setattr(limits, "SESSION_CHECK_S", 3_600.0)
+    monkeypatch.setattr(limits, "SESSION_SETTINGS_CHECK_S", 3_600.0)
+    group = create_group(orders)
+    made = consumer(orders, **({"group": "g"} if of == "session-groups" else {}))
+    changed = group if of == "session-groups" else made
+    async with (
+        services_of(hub) as services,
+        delivering_sessions(hub.database_url, services) as delivery,
+    ):
+        following = asyncio.create_task(services.feed.run())
+        principal = await services.authorizer.authenticate(orders.admin)
+        mine, _ = await delivery.connect(principal, "s", asyncio.Event(), "websocket")
+        for window in (5, 6, 7):  # the first may be noticed as the process starts
+            change(orders, changed, of=of, window=window)
+            await until(lambda: bool(mine.messages))
+            assert mine.messages.pop()["window"] == window
+        async with session(hub, orders.admin) as other:
+            await connect(other)
+            await until(lambda: mine.end_reason == "replaced")
+        await delivery.disconnect([mine])
+        mine, _ = await delivery.connect(principal, "s", asyncio.Event(), "websocket")
+        pull(orders)
+        await until(lambda: mine.end_reason == "replaced")
+        await delivery.disconnect([mine])
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
