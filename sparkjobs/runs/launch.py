@@ -87,7 +87,8 @@ def driver_command(
 
     `launcher`: a folder for Java's launcher. Raises NoJava, JavaSlow, SparkConfUnreadable, OSError.
     """
-    home = home_of(find_java(spark.java_home), launcher)
+    java, on_yarn = find_java(spark.java_home), spark.master.startswith("yarn")
+    home = home_of(java, launcher / "yarn" if on_yarn else launcher, on_yarn=on_yarn)
     configured = _configured(spark.conf) if spark.conf else {}
     properties = {**_defaults(spark), **configured, **_fixed(spark, folder, name)}
     (folder.work / "tmp").mkdir(parents=True, exist_ok=True)

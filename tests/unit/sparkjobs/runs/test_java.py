@@ -153,3 +153,18 @@ def test_a_driver_alone_is_launched_without_spark_home(tmp_path: Path, lacks: bo
             check=True,
         )
         assert done.stdout == found, words
+
+
+def test_a_driver_on_yarn_keeps_spark_home(tmp_path: Path) -> None:
+    """Spark's client of YARN ends with an error without it: it sends the jars and the zip there."""
+    odd = java_of(tmp_path / "java", "")
+    (odd / "bin" / "java").write_text('#!/bin/sh\nprintf "%s" "${SPARK_HOME-none}"\n')
+    home = home_of(Java(odd, "21"), tmp_path / "launcher", on_yarn=True)
+    done = subprocess.run(
+        [home / "bin" / "java", "-cp", "jars/*", "org.apache.spark.deploy.SparkSubmit", "job.py"],
+        env={"SPARK_HOME": "/spark"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "/spark"

@@ -68,6 +68,15 @@ def test_the_operators_file_overrides_only_defaults(folder: RunFolder) -> None:
     assert "spark.driver.host" not in properties
 
 
+@pytest.mark.parametrize(("master", "unset"), [("yarn", False), ("local", True)])
+def test_a_driver_starts_without_spark_home_except_on_yarn(
+    folder: RunFolder, master: str, unset: bool
+) -> None:
+    found, _ = launched(folder, master)
+    launcher = Path(found.env["JAVA_HOME"], "bin", "java").read_text()
+    assert ("unset SPARK_HOME" in launcher) == unset
+
+
 def test_a_missing_operators_file_is_reported(folder: RunFolder) -> None:
     java = str(java_of(folder.root / "java", version("17.0.2")))
     spark = SparkSettings("local", "1g", str(folder.root / "none"), java)
