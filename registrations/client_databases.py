@@ -26,6 +26,11 @@ _ACCEPTED = frozenset(("host", "port", "user", "password", "dbname", "sslmode"))
 # at least if the server wants it so, which need only ask for the password in clear to get it
 _UNENCRYPTED = ("disable", "allow", "prefer")
 _SSLMODES = (*_UNENCRYPTED, "require", "verify-ca", "verify-full")
+_REFUSED_IN_CLEAR = "server requested a cleartext password"  # libpq, because of `require_auth`
+_IN_CLEAR = (
+    "the server requested a cleartext password, which is sent through TLS alone: add"
+    " ?sslmode=require to the URL, or verify-full"
+)
 _PORT = 5432
 _PORT_FORM = re.compile(r"[0-9]{1,5}")
 _RECEIVED = struct.Struct("=128xQ")  # the bytes that were received, in Linux's `struct tcp_info`
@@ -122,7 +127,12 @@ async def connect_to(
     """
     hostaddr = _allowed_address(target, addresses, await resolve(target.host))
     given: dict[str, Any] = {**_parameters(target, hostaddr, settings), **more}
-    return await psycopg.AsyncConnection.connect(autocommit=True, **given)
+    try:
+        return await psycopg.AsyncConnection.connect(autocommit=True, **given)
+    except psycopg.OperationalError as error:
+        if _REFUSED_IN_CLEAR in str(error):
+            raise psycopg.OperationalError(_IN_CLEAR) from None
+        raise
 
 
 def _parameters(
