@@ -454,6 +454,16 @@ class Attribute {
     PyObject *value_;
 };
 
+// Whether bytes are UTF-8; most are ASCII.
+bool is_utf8(Text text) {
+    unsigned char bits = 0;
+    for (char each : text) bits |= static_cast<unsigned char>(each);
+    if (bits < 0x80) return true;
+    PyObject *decoded = PyUnicode_DecodeUTF8(text.data(), Py_ssize_t(text.size()), nullptr);
+    Py_XDECREF(decoded);
+    return decoded != nullptr;
+}
+
 // What is around the stored bytes of an event.
 struct Stored {
     int64_t sequence, appended_at_us;
@@ -525,6 +535,7 @@ struct Run {
         to.raw(after);
         if (form == TEXT)
             return PyUnicode_DecodeUTF8(to.out.data(), Py_ssize_t(to.out.size()), nullptr);
+        if (!is_utf8(to.out)) return nullptr;
         return PyBytes_FromStringAndSize(to.out.data(), Py_ssize_t(to.out.size()));
     }
 };
@@ -563,13 +574,13 @@ class PackedEvents {
   public:
     explicit PackedEvents(Text bytes) : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()) {}
 
-    static constexpr int64_t FROM_1970_US = 946'684'800'000'000;  // to 2000
+    static constexpr uint64_t FROM_1970_US = 946'684'800'000'000;  // to 2000
 
     // Reads the next event; false at the end, or if it is not complete.
     bool next(Stored &stored) {
         if (end_ - at_ < 28) return false;
         stored.sequence = int64_t(number(at_, 8)), stored.mask = number(at_ + 8, 8);
-        stored.appended_at_us = int64_t(number(at_ + 16, 8)) + FROM_1970_US;
+        stored.appended_at_us = int64_t(number(at_ + 16, 8) + FROM_1970_US);
         uint64_t size = number(at_ + 24, 4);
         if (size > uint64_t(end_ - at_ - 28)) return false;
         stored.payload = {at_ + 28, size_t(size)};
@@ -600,8 +611,8 @@ PyObject *packed_run(PyObject *, PyObject *args) {
     if (!PyArg_ParseTuple(args, "y#L", &packed, &size, &after)) return nullptr;
     PackedEvents events({packed, size_t(size)});
     size_t largest = 0;
-    for (Stored stored; events.next(stored) && stored.sequence == after + 1; ++after, ++count) {
-        offset = events.offset();
+    for (Stored stored; events.next(stored) && uint64_t(stored.sequence) == uint64_t(after) + 1; ++count) {
+        after = stored.sequence, offset = events.offset();
         largest = std::max(largest, stored.payload.size());
     }
     return Py_BuildValue("(nnn)", count, offset, Py_ssize_t(largest));

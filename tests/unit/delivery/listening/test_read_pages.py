@@ -147,3 +147,14 @@ def test_a_damaged_event_is_left_to_python() -> None:
         framed(frame_read_events, JsonFrames(), page, (1, 0, ""))
     frames, at, last = framed(frame_read_events, ProtobufFrames(), page[:1], (1, 0, ""))
     assert (len(frames), at, last) == (2, 6, 1)
+
+
+@pytest.mark.parametrize("form", [ItemFrames, LineFrames, JsonFrames])
+@pytest.mark.parametrize("frame", [frame_read_events, frame_packed])
+def test_a_text_that_is_not_utf_8_is_left_to_python(form: Any, frame: Any) -> None:
+    """Lines and pages had the damaged bytes, which no reader of JSON accepts."""
+    payload = encode(Event("a", "b", {"x": 1}, summary="a long text"))
+    damaged = payload.replace(b"long", b"l\xffng")
+    page = [StoredEvent(SEGMENTS[0], at, 1, NOW_US, damaged) for at in (1, 2)]
+    with pytest.raises(Exception, match=r"DecodeError|parsing|utf-8|UTF-8"):
+        framed(frame, form(), page, (1, 0, ""))
