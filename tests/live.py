@@ -29,6 +29,7 @@ from tests.live_processes import LiveProcess, Processes
 CALL_TIMEOUT_S = 60.0
 ANNOUNCED_TIMEOUT_S = 60.0
 OPERATOR = "operator"
+_KAFKA = [each for each in os.environ.get("EVENTHUB_TEST_KAFKA", "").split(",") if each]
 _PASSWORD = secrets.token_urlsafe(12)
 
 
@@ -347,7 +348,7 @@ def _environment(database_url: str, folder: Path) -> dict[str, str]:
         "EVENTHUB_DATA": str(folder),
         "EVENTHUB_ARCHIVE_URL": str(folder / "archive"),
         "EVENTHUB_LOG_LEVEL": "info",
-        "EVENTHUB_CALLBACK_ALLOW": "127.0.0.1",
+        "EVENTHUB_CALLBACK_ALLOW": ",".join(("127.0.0.1", *_KAFKA)),
         "PROMETHEUS_MULTIPROC_DIR": str(metrics),
         "DJANGO_SUPERUSER_PASSWORD": _PASSWORD,
         QUICK_PASSWORDS: "1",

@@ -44,20 +44,21 @@ def _sink(
     if kind is None:
         raise ValueError(f"this release knows no endpoints of the kind {endpoint.kind}")
     given = [unpacked(keyring.unseal(each.sealed)) for each in sealed.get("authentication", ())]
-    if not given:
+    if not given and kind.needs_authentication:
         raise ValueError("the endpoint has no authentication; give it one")
+    credentials = given[0] if given else {}
     sink = SinkTarget(
         endpoint.id,
         endpoint.changed_at_us,
         kind,
         endpoint.url,
         stored_settings(kind, endpoint.settings or "{}"),
-        given[0],
+        credentials,
         endpoint.zone,
         endpoint.timeout_s or limits.CALLBACK_TIMEOUT_S_MAX,
         _context(keyring, sealed),
     )
-    secrets = (given[0][SECRET_FIELDS[given[0]["type"]]],)
+    secrets = tuple(credentials[SECRET_FIELDS[one["type"]]] for one in given)
     return CallbackTarget(endpoint.url, None, "", "", (), secrets=secrets, sink=sink)
 
 

@@ -554,6 +554,18 @@ CONNECTOR_DETAIL_CHARS_MAX = 500  # of the words of a fault
 CONNECTOR_REFUSALS_PER_S = 50  # events of `system` for rows that are set aside, by one connector
 CONNECTOR_REFUSED_CHARS_MAX = 8 * 1024  # of a row in such an event
 CONNECTOR_STOP_S_MAX = 3.0  # for the transaction under way, when the process stops
+CONNECTOR_KAFKA_MAX = 200  # that one process runs; each has some six threads and 8 MiB of records
+CONNECTOR_TOPICS_MAX = 20  # of one connector
+CONNECTOR_PARTITIONS_MAX = 1_000  # of its topics: a position has some ten bytes for each
+
+# --- clusters of Kafka, of connectors and sinks ---
+KAFKA_SERVERS_MAX = 16  # named in a URL; any of them names the others
+KAFKA_BROKERS_MAX = 500  # of a cluster, whose addresses are all checked
+KAFKA_ANSWER_S_MAX = 10.0  # until a cluster is found, or answers about a topic
+KAFKA_LOOK_S = 30.0  # between two looks at a cluster: its servers, its partitions
+KAFKA_ANSWER_BYTES_MAX = 32 * 1024 * 1024  # of a server; what is larger is no record of an event
+KAFKA_FETCH_BYTES = 4 * 1024 * 1024  # of one fetch, unless its first record is larger
+KAFKA_QUEUED_KB = 8 * 1024  # of records that are fetched ahead
 
 # --- monitoring ---
 MEMBER_HEARTBEAT_S = 5.0  # between heartbeats of a process of the hub, one row each
@@ -709,6 +721,8 @@ SINK_OBJECT_LINGER_MS_DEFAULT = 60_000  # objects that are many and small are sl
 SINK_OBJECT_READ_BYTES_MAX = 64 * 1024 * 1024  # of an object that an attempt before may have stored
 SINK_PATH_CHARS_MAX = 512  # of an object's folder; with the name a key has at most 1,024 bytes
 SINK_ERROR_BYTES_MAX = 4 * 1024  # of the answer to a refused request
+SINK_RECORDS_DEFAULT = 500  # of one batch to a topic of Kafka
+SINK_RECORD_BYTES_MAX = 4 * 1024 * 1024  # of one to Kafka, whose own bound is lower as a rule
 SINK_OPEN_PER_ENDPOINT_MAX = 4  # connections of one worker: a database has some hundred in all
 SINK_OPEN_MAX = 256  # connections that a worker keeps, of all endpoints; the oldest are closed
 SINK_IDLE_S = 30.0  # an unused connection is kept; a database has better use for it afterwards

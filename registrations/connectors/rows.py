@@ -1,6 +1,7 @@
 """What a connector reads, in the form that maps read, and the event of a row. Plain module."""
 
 import base64
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from eventhub.base import limits
@@ -29,13 +30,22 @@ class InputRow(NamedTuple):
         return ReceivedRequest({**self.headers, "content-type": JSON}, "", self.document or b"")
 
 
+class LostRows(NamedTuple):
+    """Rows that were removed before they were read: their place, and the first and last number."""
+
+    place: str
+    first: int
+    last: int
+
+
 class InputBatch(NamedTuple):
     """Rows in their order. `position`: without rows, one that the connector has reached all the
-    same; "": it is where it was.
+    same; "": it is where it was. `lost`: rows before that position which cannot be read.
     """
 
     rows: list[InputRow]
     position: str = ""
+    lost: Sequence[LostRows] = ()
 
 
 class RowMap(NamedTuple):
@@ -74,6 +84,16 @@ def event_of_row(mapped: RowMap, row: InputRow) -> EventIn:
         error.index = None
         raise
     return event
+
+
+def loss(lost: Sequence[LostRows]) -> ConnectorFault:
+    """Return the fault of a connector that stops at rows which are gone."""
+    first, last = lost[0].first, lost[0].last
+    text = f"Rows were removed before they were read: {first:,} to {last:,} of {lost[0].place}"
+    if len(lost) > 1:
+        text += f", and of {len(lost) - 1} more"
+    text += ". Set `on_refusal` to `set_aside` to go on after them."
+    return ConnectorFault("rows_lost", text, is_lasting=True)
 
 
 def refusal(row: InputRow, error: EventHubError) -> ConnectorFault:

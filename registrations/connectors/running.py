@@ -8,7 +8,7 @@ by the log.
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 import psycopg
@@ -30,7 +30,14 @@ from eventhub.postgresql.connections import Connection, reading
 from registrations.connectors.errors import ConnectorFault
 from registrations.connectors.kinds.kind import ConnectorInput, InputSpec
 from registrations.connectors.kinds.registry import KINDS, parse_settings
-from registrations.connectors.rows import InputRow, RowMap, event_of_row, refusal
+from registrations.connectors.rows import (
+    InputRow,
+    LostRows,
+    RowMap,
+    event_of_row,
+    loss,
+    refusal,
+)
 from registrations.connectors.statements import (
     Advance,
     ConnectorDefinition,
@@ -177,6 +184,9 @@ class RunningConnector:
     async def _next(self, source: ConnectorInput, position: str) -> str:
         """Append the events of the next rows; return the position after them."""
         batch = await source.read(position)
+        if batch.lost:
+            await self._pass(Advance(*self._own, position, batch.position), batch.lost)
+            return batch.position
         if not batch.rows:
             if batch.position:
                 await self._store(Advance(*self._own, position, batch.position), [], [])
@@ -188,11 +198,22 @@ class RunningConnector:
         after = batch.rows[checked.rows - 1].position
         rows, refused = checked.rows, len(checked.refused)
         step = Advance(*self._own, position, after, rows, refused)
-        appended = await self._store(step, checked.drafts, checked.refused)
+        announced = [self._refusal(one) for one in checked.refused]
+        appended = await self._store(step, checked.drafts, announced)
         self._count(appended[: len(checked.drafts)], refused)
         if refused:
             await self._rest(refused / limits.CONNECTOR_REFUSALS_PER_S)
         return after
+
+    async def _pass(self, step: Advance, lost: Sequence[LostRows]) -> None:
+        """Pass rows that are gone, and announce them. Raises ConnectorFault if the connector
+        stops at them.
+        """
+        if self.definition.on_refusal == "stop":
+            raise loss(lost)
+        await self._store(step, [], [self._loss(one) for one in lost])
+        count = sum(one.last - one.first + 1 for one in lost)
+        metrics.CONNECTOR_ROWS.labels(kind=self.definition.kind, outcome="lost").inc(count)
 
     async def _stream(self) -> StreamInfo:
         """Return the stream. Raises UnknownStream, StreamDeleting, ConnectorFault."""
@@ -285,10 +306,9 @@ class RunningConnector:
         return False
 
     async def _store(
-        self, step: Advance, drafts: Sequence[Draft], refused: Sequence[_Refused]
+        self, step: Advance, drafts: Sequence[Draft], announced: Sequence[Announcement]
     ) -> list[Appended]:
         """Move the position and append in one transaction. Raises _Superseded, EventHubError."""
-        announced = [self._announcement(one) for one in refused]
         everything = [*drafts, *drafts_of(self.definition.emits.zone, announced)]
         appended: list[Appended] = []
         try:
@@ -305,14 +325,11 @@ class RunningConnector:
             raise DatabaseUnavailable from error
         return appended
 
-    def _announcement(self, refused: _Refused) -> Announcement:
-        row, error, own = refused.row, refused.error, self.definition
+    def _refusal(self, refused: _Refused) -> Announcement:
+        row, error = refused.row, refused.error
         content = (row.document or b"").decode()[: limits.CONNECTOR_REFUSED_CHARS_MAX]
         attributes = {
-            "client": own.emits.client,
-            "connector": own.id,
-            "name": own.name,
-            "stream": own.emits.stream,
+            **self._named(),
             "row": row.name[: limits.NAME_CHARS_MAX],
             "code": error.code,
             "field": error.field,
@@ -320,6 +337,19 @@ class RunningConnector:
             "content": content,
         }
         return Announcement("connector.row_refused", attributes)
+
+    def _loss(self, lost: LostRows) -> Announcement:
+        return Announcement("connector.rows_lost", {**self._named(), **lost._asdict()})
+
+    def _named(self) -> dict[str, Any]:
+        """Return the attributes that every event about the connector has."""
+        own = self.definition
+        return {
+            "client": own.emits.client,
+            "connector": own.id,
+            "name": own.name,
+            "stream": own.emits.stream,
+        }
 
     def _count(self, appended: Sequence[Appended], refused: int) -> None:
         repeated = sum(one.duplicate for one in appended)

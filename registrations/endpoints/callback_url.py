@@ -58,8 +58,12 @@ def valid_url(url: Any, addresses: CallbackAddresses, *, field: str) -> str:
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of a valid URL, also of a sink's."""
+    """Return scheme, host and port of a valid URL, also of a sink's, which may name several hosts
+    with their ports.
+    """
     parts = urlsplit(url)
+    if "," in parts.netloc:
+        return parts.scheme, parts.netloc.lower(), 0
     return parts.scheme, parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0)
 
 

@@ -33,7 +33,7 @@ def new_fields(
     checked_fields(kind, given, addresses)
     if sink is None:
         return dict(given)
-    for name in ("settings", "authentication"):
+    for name in ("settings", "authentication") if sink.needs_authentication else ("settings",):
         if given.get(name) is None:
             raise MissingField(field=name)
     return {
@@ -62,7 +62,7 @@ def checked_fields(
         sink.check_url(given["url"], addresses)
     if "authentication" in given:
         _check_authentication(kind, given["authentication"], sink.authentication)
-        if given["authentication"] is None:
+        if given["authentication"] is None and sink.needs_authentication:
             message = f"An endpoint of the kind {kind} needs it; give another one."
             raise InvalidField(message, field="authentication")
     if "settings" not in given:

@@ -98,8 +98,8 @@ class OpenSink(Protocol):
         ...
 
     async def store(self, events: Sequence[SinkEvent]) -> SinkAnswer:
-        """Store events, all or none. Those that were stored before are not stored again. Raises
-        SinkFault.
+        """Store events, all or none. Those that were stored before are not stored again. A log,
+        which cannot know them, has them again, and after a fault may have some. Raises SinkFault.
         """
         ...
 
@@ -126,3 +126,4 @@ class SinkKind(NamedTuple):
     defaults: Mapping[str, Any]
     fixed: Mapping[str, tuple[Any, ...]]
     open: Callable[[SinkSpec], Awaitable[OpenSink]]
+    needs_authentication: bool = True

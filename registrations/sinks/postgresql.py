@@ -4,7 +4,7 @@ The server makes the values of a row from JSON by the types of the table's colum
 delivery is unique in the table, so an event that is stored again is already there.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from tempfile import NamedTemporaryFile
 from typing import Annotated, Any
@@ -28,12 +28,10 @@ from registrations.endpoints.addresses import CallbackAddresses, ends_in_number,
 from registrations.endpoints.certificates import describe
 from registrations.errors import RefusedAddress
 from registrations.sinks.kind import SinkAnswer, SinkEvent, SinkFault, SinkKind, SinkSpec
+from registrations.sinks.pointers import Pointer, path_of, value_at
 
 Name = Annotated[
     str, Meta(min_length=1, max_length=limits.SINK_NAME_BYTES_MAX, pattern=r"^[^\x00%]+$")
-]
-Pointer = Annotated[
-    str, Meta(max_length=limits.SINK_POINTER_CHARS_MAX, pattern=r"^(/([^~/\x00]|~[01])*)*$")
 ]
 _ID = "/id"
 _INSERT = """
@@ -86,7 +84,7 @@ class TableSink:
         self._is_busy = False
         self._name = sql.Identifier(settings.schema, settings.table)
         self._columns = settings.columns
-        self._paths = {name: _path(pointer) for name, pointer in settings.columns.items()}
+        self._paths = {name: path_of(pointer) for name, pointer in settings.columns.items()}
         self._takes_gaps = any(path[:1] in ([], ["gap"]) for path in self._paths.values())
         id = next(name for name, pointer in settings.columns.items() if pointer == _ID)
         self._insert = sql.SQL(_INSERT).format(
@@ -122,7 +120,7 @@ class TableSink:
                 continue
             row = {}
             for name, path in self._paths.items():
-                value = orjson.dumps(_value(document, path)) if path else event.document
+                value = orjson.dumps(value_at(document, path)) if path else event.document
                 row[name] = orjson.Fragment(value)
                 bytes_left -= len(value)
                 if bytes_left < 0:
@@ -224,22 +222,6 @@ def check_url(url: str, addresses: CallbackAddresses) -> None:
         address = plain_address("127.0.0.1")
     if address is not None and not addresses.allowed(address, target.host, target.port):
         raise RefusedAddress(field="url")
-
-
-def _path(pointer: str) -> list[str]:
-    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
-
-
-def _value(document: Any, path: Sequence[str]) -> Any:
-    """Return the value at a path; None if there is none."""
-    for part in path:
-        if isinstance(document, Mapping):
-            document = document.get(part)
-        elif isinstance(document, list) and part.isdecimal() and int(part) < len(document):
-            document = document[int(part)]
-        else:
-            return None
-    return document
 
 
 KIND = SinkKind(

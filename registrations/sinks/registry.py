@@ -6,10 +6,10 @@ import msgspec
 
 from eventhub.base.errors import BadRequest
 from eventhub.event.inbound import refuse_json
-from registrations.sinks import postgresql, s3
+from registrations.sinks import kafka, postgresql, s3
 from registrations.sinks.kind import SinkKind
 
-_MODULES = (postgresql, s3)
+_MODULES = (postgresql, s3, kafka)
 SINKS: dict[str, SinkKind] = {one.KIND.name: one.KIND for one in _MODULES}
 HTTPS = "https"  # the kind of endpoints to which events are posted
 KINDS = (HTTPS, *SINKS)

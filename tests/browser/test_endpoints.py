@@ -250,3 +250,12 @@ def test_a_sink_is_created_by_its_form_and_changed(desk: Desk) -> None:
     about.get_by_label("Settings").fill('{"table": "sales", "columns": {"id": "/id"}}')
     about.get_by_role("button", name="Save").click()
     expect(about).to_contain_text('"table":"sales"')
+    desk.open("endpoints", "Endpoints")
+    desk.button("New endpoint").click()
+    form.get_by_role("combobox", name="Kind").click()
+    page.get_by_role("option", name="Kafka: records of a topic").click()
+    form.get_by_role("combobox", name="Client").click()
+    page.get_by_role("option", name="tester").click()
+    url.fill("kafka://kafka.example:9092")  # it may need no user
+    create.click()
+    expect(page.get_by_role("row").filter(has_text="kafka://kafka.example:9092")).to_be_visible()

@@ -23,7 +23,7 @@ from tests.tidy.source import (
 FILE_LINES_MAX = 400
 # a line each and nothing to follow: one file is the point
 TABLES = {
-    "eventhub/base/limits.py": 1_200,
+    "eventhub/base/limits.py": 1_220,
     "eventhub/eventlog/models.py": 600,
     "registrations/models.py": 720,
     "delivery/models.py": 700,

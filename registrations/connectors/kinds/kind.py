@@ -35,8 +35,10 @@ class ConnectorInput(Protocol):
         """
         ...
 
-    async def lag(self, position: str) -> int:
-        """Return how many rows there are after a position, CONNECTOR_LAG_ROWS_MAX at most."""
+    async def lag(self, position: str) -> int | None:
+        """Return how many rows there are after a position, CONNECTOR_LAG_ROWS_MAX at most; None:
+        not known yet.
+        """
         ...
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from eventhub.event.inbound import refuse_json
-from registrations.connectors.kinds import outbox_polling, outbox_replication
+from registrations.connectors.kinds import kafka, outbox_polling, outbox_replication
 from registrations.connectors.kinds.kind import ConnectorKind
 
-_MODULES = (outbox_polling, outbox_replication)
+_MODULES = (outbox_polling, outbox_replication, kafka)
 KINDS: dict[str, ConnectorKind] = {one.KIND.name: one.KIND for one in _MODULES}
 
 

@@ -59,7 +59,7 @@ function Actions({ zone, connector, onDeleted }: { zone: string; connector: Conn
         </Button>
         <Removal
           title={`Delete the connector ${connector.name}?`}
-          about="Its position is lost. Its events remain in the stream, and the rows in their table."
+          about="Its position is lost. Its events remain in the stream, and the rows or records where they are."
           removal={remove}
           onConfirm={() => remove.mutate(undefined, { onSuccess: onDeleted })}
         />

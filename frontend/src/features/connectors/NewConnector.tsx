@@ -69,8 +69,8 @@ export function NewConnector({ zone, onMade }: Props) {
       />
       <TextInput
         label="URL"
-        description="Of the database, with user and password. It is not shown again."
-        placeholder="postgresql://user:password@host:5432/database"
+        description="Of the system, with user and password. It is not shown again."
+        placeholder={KINDS.find(({ value }) => value === kind)?.url}
         autoComplete="off"
         spellCheck={false}
         value={url}

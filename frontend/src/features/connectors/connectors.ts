@@ -19,16 +19,27 @@ export const FILTER = {
   none: "Every state",
   data: STATES.map((value) => ({ value, label: value })),
 };
-export const KINDS: { value: NewConnector["kind"]; label: string; settings: string }[] = [
+const DATABASE = "postgresql://user:password@host:5432/database";
+
+/** What the form of a new connector shows by its kind; settings are JSON. */
+export const KINDS: { value: NewConnector["kind"]; label: string; url: string; settings: string }[] = [
   {
     value: "outbox-polling",
     label: "Outbox table of PostgreSQL, by polling",
+    url: DATABASE,
     settings: '{"table": "outbox", "order": "id", "body": "payload"}',
   },
   {
     value: "outbox-replication",
     label: "Outbox table of PostgreSQL, by replication",
+    url: DATABASE,
     settings: '{"table": "outbox", "slot": "eventhub", "publication": "eventhub", "body": "payload"}',
+  },
+  {
+    value: "kafka",
+    label: "Topics of Kafka",
+    url: "kafkas://user:password@host:9093,host:9093",
+    settings: '{"topics": ["orders"], "start": "earliest"}',
   },
 ];
 

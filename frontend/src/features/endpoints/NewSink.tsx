@@ -38,7 +38,7 @@ export function NewSink({ zone, kind, onMade }: Props) {
       error={error}
       busy={create.isPending}
       action="Create"
-      ready={client !== "" && url !== "" && user !== "" && given !== undefined}
+      ready={client !== "" && url !== "" && (user !== "" || form.isOpen === true) && given !== undefined}
       onSubmit={submit}
     >
       <ClientInput zone={zone} value={client} onChange={setClient} error={errorAt(error, "client")} />

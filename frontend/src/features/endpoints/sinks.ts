@@ -12,6 +12,7 @@ interface SinkForm {
   user: string;
   secret: string;
   ordered: boolean; // by default
+  isOpen?: boolean; // it may need no user
 }
 
 export const SINKS: Record<SinkKind, SinkForm> = {
@@ -33,6 +34,16 @@ export const SINKS: Record<SinkKind, SinkForm> = {
     secret: "Secret access key",
     ordered: true,
   },
+  kafka: {
+    label: "Kafka: records of a topic",
+    about: "The servers of the cluster, without user and password; kafka:// without TLS.",
+    url: "kafkas://kafka.example:9093?sasl=SCRAM-SHA-512",
+    settings: '{"topic": "orders"}',
+    user: "User name",
+    secret: "Password",
+    ordered: true,
+    isOpen: true,
+  },
 };
 
 export const KINDS: { value: Kind; label: string }[] = [
@@ -41,6 +52,7 @@ export const KINDS: { value: Kind; label: string }[] = [
 ];
 
 export function authenticationOfSink(kind: SinkKind, user: string, secret: string): NewEndpoint["authentication"] {
+  if (user === "" && SINKS[kind].isOpen === true) return null;
   if (kind === "s3") return { type: "access_key", access_key_id: user, secret_access_key: secret };
   return { type: "basic", username: user, password: secret };
 }
