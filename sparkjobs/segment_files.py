@@ -103,10 +103,14 @@ def _as_events(file: pq.ParquetFile, number: int) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays(columns, schema=EVENTS)
 
 
+def open_table(folder: str, name: str, schema: pa.Schema) -> ds.Dataset:
+    """Return the table `name` in a folder, to be read in this process. Raises OSError."""
+    return ds.dataset(f"{folder}/{name}", schema=schema, format="parquet")
+
+
 def read_rows(
     folder: str, name: str, schema: pa.Schema, where: ds.Expression
 ) -> list[dict[str, Any]]:
     """Return the rows of the table `name` in a folder that satisfy `where`. Raises OSError."""
-    table = ds.dataset(f"{folder}/{name}", schema=schema, format="parquet").to_table(filter=where)
-    rows: list[dict[str, Any]] = table.to_pylist()
+    rows: list[dict[str, Any]] = open_table(folder, name, schema).to_table(filter=where).to_pylist()
     return rows

@@ -6,8 +6,7 @@ its module.
 
 # --- emit ---
 BODY_BYTES_MAX = 8 * 1024 * 1024  # of one request: 1,000 events of 8 KiB
-# events in one request; 1,000 rows commit in 3 ms, so nobody waits long behind a batch
-BATCH_EVENTS_MAX = 1_000
+BATCH_EVENTS_MAX = 1_000  # in one request; they commit in 3 ms, so nobody waits long behind them
 EVENT_BYTES_MAX = 1024 * 1024  # stored bytes; a ring of 32 MiB still holds 32 of the largest
 BODY_TIMEOUT_S_MAX = 20  # to receive a body; a slow one holds a connection, not a worker
 HEAD_BYTES_MAX = 64 * 1024  # request line and headers, or what follows the last chunk
@@ -45,8 +44,7 @@ QUOTA_CHECK_SHARE = 20.0  # ... with pauses of at least this many times what the
 QUOTA_SHARE_BELOW = 0.95  # of a quota: below it, a reached one is no longer reached
 QUOTA_REACHED_S_MIN = 5.0  # then that is announced: small quotas are reached and left all the time
 STORED_BYTES_QUOTA_MIN = 1024 * 1024  # a few segments
-# tokens of a quota of events per second that a process takes in advance, as seconds at its rate
-EMIT_RATE_LEASE_S = 0.1
+EMIT_RATE_LEASE_S = 0.1  # of a quota of events per second, which a process takes in advance
 EMIT_RATE_HELD_S = 1.0  # tokens that a process has not spent within it are lost
 EMIT_REFUSAL_PAUSE_S = (0.5, 1.5)  # before a refusal by a quota, for which nothing is read
 EMIT_REFUSALS_PER_S = 100  # of a client in one process; if more wait, the pause is longer ...
@@ -70,8 +68,7 @@ TYPE_BREAKS_SHOWN_MAX = 20  # incompatibilities listed for a version that is ref
 TYPE_ZONES_CACHED_MAX = 1_000  # in one process
 
 # --- codecs ---
-# of a CloudEvent in binary mode; what servers commonly accept in all headers
-CE_HEADERS_BYTES_MAX = 8 * 1024
+CE_HEADERS_BYTES_MAX = 8 * 1024  # of a binary CloudEvent; what servers accept in all headers
 XML_DEPTH_MAX = 8  # FOX's schema of an event has four levels
 XML_ELEMENTS_MAX = 256  # the schema's own, and two lists of LIST_ITEMS_MAX
 
@@ -1046,6 +1043,9 @@ BACKTEST_PATTERN_S_MAX = 4 * 3_600.0  # for which a pattern is fed, twice at mos
 BACKTEST_OUTPUT_CHARS_MAX = 20_000  # an output as JSON; of a longer one its bindings are omitted
 BACKTEST_OUTPUTS_BYTES_MAX = 4 * 1024 * 1024  # of the outputs that a result lists
 BACKTEST_WAITING_BYTES_MAX = 512 * 1024  # of the partial matches of one task, and of a result
+BACKTEST_LOCAL_EVENTS_MAX = 200_000  # searched without Spark: by one core, in its time to start
+BACKTEST_LOCAL_BYTES_MAX = 64 * 1024 * 1024  # of them, which one process holds
+BACKTEST_LOCAL_SEGMENTS_MAX = 200  # which it reads one after the other
 BACKTEST_TASKS_MAX = 2_000  # a segment each up to here; a task costs Spark some 10 ms
 
 # --- inputs of jobs ---

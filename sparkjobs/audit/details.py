@@ -52,14 +52,15 @@ def _formatted(name: str, value: Any) -> Any:
     return time_text(value) if name.endswith("_us") and value is not None else value
 
 
-def unknowns(dropped: Sequence[Any], unknown: int, noted: Mapping[str, int]) -> list[Row]:
+def unknowns(dropped: Sequence[Row], unknown: int, noted: Mapping[str, int]) -> list[Row]:
     """Return what cannot be proved, as rows of `subject` and `reason`. `dropped`: rows of
     partitions dropped without an archive; `noted`: counts by kind of what is no fault.
     """
     found = [
         {
-            "subject": f"{row.rows:,} rows of {row.parent} in {row.name}",
-            "reason": f"The partition was dropped at {time_text(row.at_us)}{_DROPPED[row.parent]}.",
+            "subject": f"{row['rows']:,} rows of {row['parent']} in {row['name']}",
+            "reason": f"The partition was dropped at {time_text(row['at_us'])}"
+            f"{_DROPPED[row['parent']]}.",
         }
         for row in dropped
     ]

@@ -16,6 +16,8 @@ from sparkjobs.audit import event_log, listener_counts
 from sparkjobs.audit.output import stored
 from sparkjobs.expected_deliveries import ExecutorPaths
 from sparkjobs.job_spec import JobSpec
+from sparkjobs.segment_files import open_table
+from sparkjobs.tables import LISTENERS
 
 NOT_DELIVERED, NOT_MATCHED = "listener_not_delivered", "listener_not_matched"
 SKIPPED = "skipped"
@@ -53,7 +55,7 @@ def audit_listeners(spec: JobSpec, tables: ListenerTables) -> ListenerAudit:
     """Audit all listeners; the segments of their streams are read once more."""
     listeners, segments, streams, clients = tables
     spark = listeners.sparkSession
-    if listeners.isEmpty():
+    if not open_table(spec.inputs, "listeners", LISTENERS).count_rows():
         return ListenerAudit(
             spark.createDataFrame([], f"{_FAULTS}, client string"),
             spark.createDataFrame([], _CLIENTS),

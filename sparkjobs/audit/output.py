@@ -67,12 +67,15 @@ def write_latest_hours(
     """Write a table as `write_table` does; if it is too long, only its latest whole hours
     (`hour_us`).
     """
+    cut = write_table(frame, order, work, result)
+    if cut is None:
+        return None
     newest_first = sf.desc_nulls_last("hour_us")
     counted = frame.groupBy("hour_us").count().orderBy(newest_first).collect()
     hours = [(row["hour_us"], row["count"]) for row in counted]
     since_us = first_hour(hours, limits.AUDIT_ROWS_MAX)
     if since_us is None:
-        return write_table(frame, order, work, result)
+        return cut
     cut = write_table(frame.where(sf.col("hour_us") >= since_us), order, work, result)
     written = sum(count for hour, count in hours if hour is not None and hour >= since_us)
     rows = written if cut is None else cut.rows

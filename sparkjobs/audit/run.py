@@ -5,9 +5,12 @@ This module reads and writes; the other modules of the package contain the check
 
 from collections import Counter
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -22,6 +25,8 @@ from sparkjobs.job_spec import JobSpec
 from sparkjobs.matchers import build_matchers
 from sparkjobs.progress import Phases
 from sparkjobs.result import JobResult
+from sparkjobs.segment_files import NONE, open_table, read_rows
+from sparkjobs.tables import DELIVERIES, RETIRED, SEGMENTS
 
 _BY_HOUR = "by registration and the hour in which events were appended"
 _ABOUT = {
@@ -40,6 +45,7 @@ ABOUT = {f"{name}.{kind}": text for name, text in _ABOUT.items() for kind in ("c
 _STREAM_FIGURES = ("segments", "events", "missing", "duplicates", "dropped", "unchecked")
 # no faults of the hub: what it had expired, and what clients skipped
 NOTED = (event_log.FORGOTTEN_NUMBER, listeners.SKIPPED)
+FAULTS, _KIND = "faults", pa.schema([("kind", pa.string())])  # a folder of the job's work
 _JOIN_ROWS = 500_000  # per shuffle partition, so that it sorts in memory
 
 
@@ -75,7 +81,6 @@ class Assessment(NamedTuple):
     """The assessed faults and deliveries, on disk."""
 
     faults: DataFrame
-    noted: DataFrame  # not faults of the hub (NOTED)
     deliveries: DataFrame
     clients: DataFrame  # by client and hour
 
@@ -111,13 +116,19 @@ def _scan(spark: SparkSession, spec: JobSpec, tables: AuditTables) -> ScanFacts:
     """Read each segment once."""
     segments = scan.segments_to_scan(tables.segments, tables.streams)
     most = limits.AUDIT_TASKS_PER_CORE * spark.sparkContext.defaultParallelism
-    tasks = max(min(segments.count(), most), 1)
+    tasks = max(min(_readable_segments(spec), most), 1)
     paths = ExecutorPaths(spec.inputs, spec.work, spec.now_us)
     facts = scan.scan(segments.repartition(tasks), paths, spec.archive_url)
     facts = stored(facts, spec.work, "facts")
     return ScanFacts(
         *(facts.where(sf.col(name).isNotNull()).select(f"{name}.*") for name in ScanFacts._fields)
     )
+
+
+def _readable_segments(spec: JobSpec) -> int:
+    readable = (ds.field("source") != NONE) & (ds.field("last") >= ds.field("first"))
+    found: int = open_table(spec.inputs, "segments", SEGMENTS).count_rows(filter=readable)
+    return found
 
 
 def _assess(
@@ -132,7 +143,7 @@ def _assess(
         deliveries.stored_deliveries(tables.deliveries, tables.fanouts),
         deliveries.attempts_by_delivery(tables.attempts),
     )
-    rows = tables.deliveries.count()
+    rows = open_table(spec.inputs, "deliveries", DELIVERIES).count_rows()
     before = spark.conf.get("spark.sql.shuffle.partitions")
     least = int(before or 1)
     spark.conf.set("spark.sql.shuffle.partitions", max(least, rows // _JOIN_ROWS))
@@ -140,17 +151,16 @@ def _assess(
         tables.segments, tables.streams, facts.read, tables.retired
     )
     skipped = stored(gap_ranges(tables.deliveries, tables.segments), spec.work, "gaps")
-    assessed = deliveries.assess(compared, of_segment, skipped, _unknown_days(tables), spec.now_us)
+    assessed = deliveries.assess(compared, of_segment, skipped, _unknown_days(spec), spec.now_us)
     assessed = stored(assessed, spec.work, "assessed")
     spark.conf.set("spark.sql.shuffle.partitions", least)
-    faults = stored(_faults(tables, facts, assessed, listener_faults), spec.work, "faults")
+    faults = stored(_faults(tables, facts, assessed, listener_faults), spec.work, FAULTS)
     is_fault = ~sf.col("kind").isin(*NOTED)
     expected = assessed.where(sf.col("outcome") != deliveries.NOT_EXPECTED)
     zones = tables.streams.select("zone_id", "zone").distinct()
     clients = figures.by_client(expected, tables.endpoints).join(zones, "zone_id", "left")
     return Assessment(
         faults.where(is_fault),
-        faults.where(~is_fault),
         expected,
         stored(clients, spec.work, "by-client"),
     )
@@ -179,10 +189,16 @@ def _log_faults(tables: AuditTables, facts: ScanFacts) -> DataFrame:
     ).unionByName(event_log.live_faults(tables.segments, tables.live))
 
 
-def _unknown_days(tables: AuditTables) -> list[str]:
+def _unknown_days(spec: JobSpec) -> list[str]:
     """Return the days whose attempts were dropped without being archived."""
-    dropped = tables.retired.where("parent = 'attempts' and not archived and rows > 0")
-    return [row.day for row in dropped.select("day").distinct().orderBy("day").collect()]
+    return sorted({row["day"] for row in _unarchived(spec) if row["parent"] == "attempts"})
+
+
+def _unarchived(spec: JobSpec) -> list[dict[str, Any]]:
+    """Return the partitions that were dropped with rows that are not archived."""
+    where = ~ds.field("archived") & (ds.field("rows") > 0)
+    rows = read_rows(spec.inputs, "retired", RETIRED, where)
+    return sorted(rows, key=itemgetter("parent", "name"))
 
 
 def _write_figures(
@@ -225,7 +241,8 @@ def _result(
     spec: JobSpec, tables: AuditTables, assessed: Assessment, cuts: Sequence[Truncation]
 ) -> JobResult:
     folder = Path(spec.result)
-    kinds, streams = _kinds(assessed.faults), details.streams(folder)
+    kinds, streams = _kinds(spec), details.streams(folder)
+    noted = {kind: kinds.pop(kind) for kind in NOTED if kind in kinds}
     totals = figures.totals(assessed.deliveries).first()
     of_deliveries = _zero_filled(totals)
     counts = {
@@ -233,7 +250,6 @@ def _result(
         **of_deliveries,
         "findings": kinds.total(),
     }
-    dropped = tables.retired.where("not archived and rows > 0").orderBy("parent", "name")
     hours = details.hours(folder)
     clients = figures.client_totals(assessed.clients).orderBy(
         sf.desc("delivered"), "zone", "client"
@@ -249,9 +265,9 @@ def _result(
         ),
         "listeners": details.first_rows(folder, "listeners"),
         "unknown": details.unknowns(
-            dropped.limit(limits.AUDIT_SHOWN_MAX).collect(),
+            _unarchived(spec)[: limits.AUDIT_SHOWN_MAX],
             of_deliveries["unknown"],
-            _kinds(assessed.noted),
+            noted,
         ),
         "truncated": [cut.json() for cut in cuts],
     }
@@ -260,9 +276,12 @@ def _result(
     return JobResult(summary, counts, "problems" if kinds else "ok", _about(cuts), shown)
 
 
-def _kinds(faults: DataFrame) -> Counter[str]:
-    """Count the faults of each kind."""
-    return Counter({row.kind: row["count"] for row in faults.groupBy("kind").count().collect()})
+def _kinds(spec: JobSpec) -> Counter[str]:
+    """Count the stored faults of each kind."""
+    found: Counter[str] = Counter()
+    for batch in open_table(spec.work, FAULTS, _KIND).to_batches():
+        found.update(batch.column("kind").to_pylist())
+    return found
 
 
 def _about(cuts: Sequence[Truncation]) -> dict[str, str]:

@@ -54,15 +54,6 @@ def outputs_of(events: DataFrame, query: PatternQuery, end_us: int) -> DataFrame
     return events.mapInArrow(feed, from_arrow_schema(PATTERN_OUTPUT))
 
 
-def segment_rows(found: DataFrame) -> DataFrame:
-    """Return a row for each segment, in the order in which they were opened."""
-    return (
-        found.where(f.col("searched").isNotNull())
-        .select("segment_id", "segment", "searched", "taken", "first_us", "last_us", "fault")
-        .orderBy("segment_id")
-    )
-
-
 def matches(outputs: DataFrame, names: DataFrame) -> DataFrame:
     """Return the events that matched the pattern, or at which it had other outputs, in order.
     `names`: (stream_id, stream).

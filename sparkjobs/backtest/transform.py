@@ -1,49 +1,27 @@
-"""A back-test's DataFrames: the segments to search and the tables of matches. Spark module."""
+"""A back-test's DataFrames: the search of segments and the tables of matches. Spark module."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventhub.base import limits
 from sparkjobs.backtest.search import SEARCH_ROW, BacktestQuery, search
-from sparkjobs.segment_files import NONE
-
-# Bucket widths of the histogram, in seconds; each is a multiple of the previous one.
-WIDTHS_S = (1, 5, 15, 60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800, 2_419_200)
-
-
-def segments_to_search(segments: DataFrame, stream_ids: Sequence[int]) -> DataFrame:
-    """Return the segments of streams that have events and a source to read them from."""
-    has_source = f.col("source") != NONE
-    of_streams = f.col("stream_id").isin(*stream_ids)
-    return segments.where(of_streams & has_source & _holds_events()).select(
-        "id", "uuid", "stream_id", "source", "file", "file_bytes", "file_sha256", "fault"
-    )
+from sparkjobs.backtest.segments import BacktestSegments
+from sparkjobs.backtest.totals import write_part
+from sparkjobs.job_spec import JobSpec
 
 
-def dropped_segments(
-    segments: DataFrame, stream_ids: Sequence[int], since_us: int | None, until_us: int | None
-) -> DataFrame:
-    """Return the dropped segments of the time range as SEARCH_ROW, with the fault `dropped`."""
-    dropped = f.col("stream_id").isin(*stream_ids) & (f.col("tier") == "dropped") & _holds_events()
-    if since_us is not None:
-        dropped &= f.col("sealed_at_us") >= since_us
-    if until_us is not None:
-        dropped &= f.col("opened_at_us") < until_us
-    columns = {
-        "segment_id": f.col("id"),
-        "segment": f.col("uuid"),
-        "searched": f.lit(0),
-        "matched": f.lit(0),
-        "fault": f.lit("dropped"),
-    }
-    types = {field.name: field.dataType for field in from_arrow_schema(SEARCH_ROW)}
-    return segments.where(dropped).select(
-        *(columns.get(name, f.lit(None)).cast(kind).alias(name) for name, kind in types.items())
-    )
+def frame_to_search(spark: SparkSession, spec: JobSpec, segments: BacktestSegments) -> DataFrame:
+    """Return the segments to search, divided among tasks."""
+    folder, rows = Path(spec.work, "to-search"), segments.to_search
+    write_part(rows, folder)
+    tasks = max(1, min(rows.num_rows, limits.BACKTEST_TASKS_MAX))
+    schema = from_arrow_schema(rows.schema)
+    return spark.read.schema(schema).parquet(str(folder)).repartition(tasks)
 
 
 def search_segments(segments: DataFrame, query: BacktestQuery) -> DataFrame:
@@ -64,13 +42,9 @@ def matches(found: DataFrame) -> DataFrame:
     )
 
 
-def segment_rows(found: DataFrame) -> DataFrame:
-    """Return a row for each segment, in the order in which they were opened."""
-    return (
-        found.where(f.col("searched").isNotNull())
-        .select("segment_id", "segment", "searched", "matched", "first_us", "last_us", "fault")
-        .orderBy("segment_id")
-    )
+def searched(found: DataFrame) -> DataFrame:
+    """Return the rows of segments."""
+    return found.where(f.col("searched").isNotNull())
 
 
 def sample(found: DataFrame, sample_max: int) -> DataFrame:
@@ -92,21 +66,3 @@ def histogram(matches: DataFrame, width_s: int) -> DataFrame:
         .agg(f.count(f.lit(1)).alias("events"))
         .orderBy("start_us")
     )
-
-
-def width_for(first_us: int, last_us: int) -> int:
-    """Return the narrowest bucket width, in seconds, that needs few enough buckets."""
-    width_s = WIDTHS_S[0]
-    while len(bucket_starts(first_us, last_us, width_s)) > limits.BACKTEST_BUCKETS_MAX:
-        width_s = next((one for one in WIDTHS_S if one > width_s), 2 * width_s)
-    return width_s
-
-
-def bucket_starts(first_us: int, last_us: int, width_s: int) -> range:
-    """Return the start times of the buckets between two times."""
-    width_us = width_s * 1_000_000
-    return range(first_us // width_us * width_us, last_us + 1, width_us)
-
-
-def _holds_events() -> Column:
-    return f.col("last") >= f.col("first")

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventhub.base import limits
@@ -23,6 +23,8 @@ from sparkjobs.match_index.slices import REFUSED, SLICE, RefusedVersion, Slice, 
 from sparkjobs.match_index.transform import indexed_versions, partition_by_id
 from sparkjobs.progress import Phases
 from sparkjobs.result import JobResult
+from sparkjobs.segment_files import open_table, read_rows
+from sparkjobs.tables import STREAMS, VERSIONS
 
 _SLICES = "slices"
 _SLICE_VERSIONS = 100_000  # parsed by one task in seconds
@@ -35,8 +37,8 @@ def run(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResult:
         folder.mkdir(parents=True)
     phases.begin("reading versions")
     versions = _versions(spark, spec)
-    count = versions.count()
-    tasks = max(spark.sparkContext.defaultParallelism, -(-count // _SLICE_VERSIONS))
+    most = open_table(spec.inputs, "versions", VERSIONS).count_rows()
+    tasks = max(spark.sparkContext.defaultParallelism, -(-most // _SLICE_VERSIONS))
     phases.begin("parsing filters")
     slices = parse_slices(partition_by_id(versions, tasks), slices_folder)
     refused = _refused(slices)
@@ -44,6 +46,7 @@ def run(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResult:
     packs = pack_slices(slices, limits.INDEX_SHARD_ENTRIES_MAX)
     shards = write_shards(spark, packs, slices_folder, shards_folder)
     _write_refused(Path(spec.result), refused)
+    count = sum(part.versions for part in slices)
     return _result(spec.params["stream"], count, shards, refused)
 
 
@@ -58,7 +61,7 @@ def parse_slices(versions: DataFrame, folder: Path) -> list[Slice]:
 
     rows = versions.mapInArrow(parse, from_arrow_schema(SLICE)).collect()
     return [
-        Slice(row.number, row.entries, [RefusedVersion(*one) for one in row.refused])
+        Slice(row.number, row.entries, [RefusedVersion(*one) for one in row.refused], row.versions)
         for row in rows
     ]
 
@@ -76,10 +79,11 @@ def write_shards(
 def _versions(spark: SparkSession, spec: JobSpec) -> DataFrame:
     """Return the versions to index. Raises LookupError if the inputs lack the stream."""
     stream_id = spec.params["stream_id"]
-    stream = table(spark, spec, "streams").where(sf.col("id") == stream_id).first()
-    if stream is None:
+    streams = read_rows(spec.inputs, "streams", STREAMS, ds.field("id") == stream_id)
+    if not streams:
         raise LookupError(f"The inputs do not contain stream {stream_id}.")
-    return indexed_versions(table(spark, spec, "versions"), stream_id, stream.forwarded or 0)
+    forwarded = streams[0]["forwarded"] or 0
+    return indexed_versions(table(spark, spec, "versions"), stream_id, forwarded)
 
 
 def _refused(slices: list[Slice]) -> list[RefusedVersion]:

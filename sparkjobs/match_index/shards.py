@@ -37,7 +37,7 @@ def pack_slices(slices: Iterable[Slice], entries_max: int) -> list[Pack]:
     """
     packs: list[list[int]] = []
     left = 0
-    for number, entries, _ in sorted(slices):
+    for number, entries, *_ in sorted(slices):
         if not entries:
             continue
         if not packs or entries > left:

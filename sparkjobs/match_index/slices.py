@@ -21,7 +21,12 @@ _REFUSED = pa.struct(
     [("version", pa.int64()), ("registration", pa.int64()), ("reason", pa.string())]
 )
 SLICE = pa.schema(
-    [("number", pa.int64()), ("entries", pa.int64()), ("refused", pa.list_(_REFUSED))]
+    [
+        ("number", pa.int64()),
+        ("entries", pa.int64()),
+        ("refused", pa.list_(_REFUSED)),
+        ("versions", pa.int64()),
+    ]
 )
 
 
@@ -39,6 +44,7 @@ class Slice(NamedTuple):
     number: int
     entries: int
     refused: list[RefusedVersion]
+    versions: int = 0  # that it has read
 
 
 def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) -> Slice:
@@ -46,7 +52,9 @@ def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) ->
     gathering = EntryCollector(COLUMNS)
     compiled = CompiledFilters(limits.INDEX_CHARS_CACHED_MAX)
     refused: list[RefusedVersion] = []
+    versions = 0
     for batch in batches:
+        versions += batch.num_rows
         rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
         for id, language, filter_json, *values in rows:
             extra = dict(zip(COLUMNS, values, strict=True))
@@ -60,7 +68,7 @@ def write_slice(folder: Path, number: int, batches: Iterable[pa.RecordBatch]) ->
     with aside.open("wb") as file:
         pickle.dump(gathering.drain(), file, pickle.HIGHEST_PROTOCOL)
     aside.replace(path)
-    return Slice(number, entries, refused)
+    return Slice(number, entries, refused, versions)
 
 
 def read_slice(folder: Path, number: int) -> EntryColumns:

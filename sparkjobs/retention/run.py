@@ -37,31 +37,42 @@ def run(spark: SparkSession, spec: JobSpec, phases: Phases) -> JobResult:
     folder = Path(spec.result)
     folder.mkdir(parents=True, exist_ok=True)
     phases.begin("evaluating policies")
-    plan, totals, partitions = _plan(spark, spec)
+    plan, partitions = _plan(spark, spec)
     phases.begin("writing the plan")
     pq.write_table(plan, folder / PLAN)
     write_csv(folder / "plan.csv", plan.schema, plan.to_batches())
     write_csv(folder / "partitions.csv", partitions.schema, partitions.to_batches())
-    details = _details(plan, totals.to_pylist(), partitions.to_pylist())
+    details = _details(plan, _totals(plan), partitions.to_pylist())
     result = JobResult(_summary(details), _figures(details), about=ABOUT, details=details)
     (folder / "report.html").write_text(report(spec.params, result))
     return result
 
 
-def _plan(spark: SparkSession, spec: JobSpec) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Return the plan, its totals by stream and action, and the partitions to compact. One row per
-    segment is little even for a large hub.
+def _plan(spark: SparkSession, spec: JobSpec) -> tuple[pa.Table, pa.Table]:
+    """Return the plan and the partitions to compact. One row per segment is little even for a large
+    hub.
     """
     params = spec.params
     proposed = transform.proposed_policies(spark, params.get("policies") or {})
     streams = inputs.table(spark, spec, "streams")
     policies = transform.with_policies(streams, proposed, params.get("zone_id"))
     segments = inputs.table(spark, spec, "segments")
-    evaluated = transform.evaluate(segments, policies, spec.now_us).cache()
+    evaluated = transform.evaluate(segments, policies, spec.now_us)
     partitions = inputs.table(spark, spec, "event_partitions")
-    compacted = transform.partitions_to_compact(evaluated, partitions).cache()
-    plan = transform.plan(evaluated, compacted).cache()
-    return plan.toArrow(), transform.totals(plan).toArrow(), compacted.toArrow()
+    compacted = transform.partitions_to_compact(evaluated, partitions).toArrow()
+    plan = transform.plan(evaluated, compacted.column("partition_id").to_pylist())
+    return plan.toArrow(), compacted
+
+
+def _totals(plan: pa.Table) -> list[Row]:
+    """Sum segments, events and bytes by stream and action."""
+    by = ["zone", "stream", "stream_id", "action"]
+    sums = plan.group_by(by).aggregate([([], "count_all"), ("events", "sum"), ("bytes", "sum")])
+    totals = sums.select([*by, "count_all", "events_sum", "bytes_sum"])
+    totals = totals.rename_columns([*by, "segments", "events", "bytes"])
+    in_order = totals.sort_by([("stream_id", "ascending"), ("action", "ascending")])
+    rows: list[Row] = in_order.to_pylist()
+    return rows
 
 
 def _details(plan: pa.Table, totals: list[Row], partitions: list[Row]) -> Row:

@@ -4,7 +4,7 @@ The rules are the hub's own for dropping (eventhub/eventlog/sql/retention.sql, `
 and compacting (eventhub/eventlog/retention/quota.py, `is_worth_cleaning`); a test compares them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -54,13 +54,13 @@ def with_policies(streams: DataFrame, proposed: DataFrame, zone_id: int | None) 
     )  # fmt: skip
 
 
-def plan(evaluated: DataFrame, compacted: DataFrame) -> DataFrame:
-    """Return a row for each segment in the database, in stream order."""
-    mostly_dropped = compacted.select("partition_id", f.lit(True).alias("is_compacted"))
-    compact = f.col("is_compacted").isNotNull() & (f.col("action") == KEEP)
+def plan(evaluated: DataFrame, compacted: Sequence[int]) -> DataFrame:
+    """Return a row for each segment in the database, in stream order. `compacted`: the ids of
+    partitions, of which a hub has thousands at most.
+    """
+    compact = f.col("partition_id").isin(*compacted) & (f.col("action") == KEEP)
     return (
-        evaluated.join(mostly_dropped, "partition_id", "left")
-        .select(
+        evaluated.select(
             "stream_id", "zone_id", "zone", "stream", "segment_id", "segment", "partition_id",
             "first", "last", (f.col("last") - f.col("first") + 1).alias("events"), "bytes",
             "archived",
@@ -111,19 +111,6 @@ def partitions_to_compact(evaluated: DataFrame, partitions: DataFrame) -> DataFr
         .withColumn("freed_bytes", f.floor(f.col("size_bytes") * (1 - f.col("live_share"))))
         .select("partition_id", "size_bytes", "live", "freed_bytes")
         .orderBy("partition_id")
-    )
-
-
-def totals(plan: DataFrame) -> DataFrame:
-    """Sum segments, events and bytes by stream and action."""
-    return (
-        plan.groupBy("zone", "stream", "stream_id", "action")
-        .agg(
-            f.count(f.lit(1)).alias("segments"),
-            f.sum("events").alias("events"),
-            f.sum("bytes").alias("bytes"),
-        )
-        .orderBy("stream_id", "action")
     )
 
 

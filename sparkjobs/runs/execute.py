@@ -33,7 +33,12 @@ from sparkjobs.runs.folders import ROOT, clear_leftovers, folder_of
 from sparkjobs.runs.heartbeat import RunHeartbeat
 from sparkjobs.runs.hooks import JobHooks, hooks_of
 from sparkjobs.runs.jobs import job_named
-from sparkjobs.runs.launch import DriverCommand, SparkSettings, driver_command
+from sparkjobs.runs.launch import (
+    DriverCommand,
+    SparkSettings,
+    driver_command,
+    local_driver_command,
+)
 from sparkjobs.runs.statements import Ending, Run, RunProgress
 
 log = get_logger(__name__)
@@ -132,8 +137,8 @@ class _RunExecution:
             if result is not None:
                 stored = write_result(self.folder.unfinished, result)
             else:
-                self._engine = f"spark {self._settings.spark.master}"
-                stored = self._run_spark(hooks, context)
+                self._engine = ""
+                stored = self._drive(hooks, context)
         self._publishing()
         self.folder.publish()
         return stored.result
@@ -151,8 +156,17 @@ class _RunExecution:
         stop.disarm()
         self._is_published = True
 
-    def _run_spark(self, hooks: JobHooks, context: RunContext) -> StoredResult:
-        self._run_driver(self._export())
+    def _drive(self, hooks: JobHooks, context: RunContext) -> StoredResult:
+        spec = self._export()
+        if hooks.is_local(spec):
+            self._engine = "local"
+            driver = local_driver_command(self.folder)
+        else:
+            self._engine = f"spark {self._settings.spark.master}"
+            self._report("starting Spark")
+            launcher = self._settings.data / ROOT / "java"
+            driver = self._driver(f"eventhub {spec.job} {spec.run}", launcher)
+        drive(driver, self.folder.log, self._observer.stop, self._report_driver)
         self._report("verifying the result")
         stored = _verified(self.folder.unfinished)
         self._report("publishing the result")
@@ -207,12 +221,6 @@ class _RunExecution:
         spec = JobSpec(run.job, run.id, params, *folders, settings.archive_url, snapshot.now_us)
         write_spec(folder.work, spec)
         return spec
-
-    def _run_driver(self, spec: JobSpec) -> None:
-        self._report("starting Spark")
-        launcher = self._settings.data / ROOT / "java"
-        driver = self._driver(f"eventhub {spec.job} {spec.run}", launcher)
-        drive(driver, self.folder.log, self._observer.stop, self._report_driver)
 
     def _driver(self, name: str, launcher: Path) -> DriverCommand:
         """Return the driver's command. Raises what `driver_command` raises; JavaSlow only after

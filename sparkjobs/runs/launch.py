@@ -1,5 +1,5 @@
-"""The command and environment of a job's driver: spark-submit with a properties file.
-Plain module.
+"""The command and environment of a job's driver: spark-submit with a properties file, or Python
+without Spark. Plain module.
 
 Nothing is downloaded at run time, no secret is on a command line or in the environment, and all of
 Spark's files are in the run's folder.
@@ -91,7 +91,6 @@ def driver_command(
     home = home_of(java, launcher / "yarn" if on_yarn else launcher, on_yarn=on_yarn)
     configured = _configured(spark.conf) if spark.conf else {}
     properties = {**_defaults(spark), **configured, **_fixed(spark, folder, name)}
-    (folder.work / "tmp").mkdir(parents=True, exist_ok=True)
     if not spark.is_local:
         properties["spark.submit.pyFiles"] = str(write_packages(folder.work / "packages.zip"))
     file = folder.work / "spark.conf"
@@ -99,17 +98,26 @@ def driver_command(
     submit = Path(find_spec("pyspark").origin).parent / "bin" / "spark-submit"  # type: ignore[union-attr,arg-type]
     main = HOME / "sparkjobs" / "__main__.py"
     argv = (str(submit), "--properties-file", str(file), str(main), str(folder.spec))
-    env = {name: text for name, text in os.environ.items() if not _WITHHELD.match(name)}
-    env.update(
-        JAVA_HOME=str(home),
-        PYSPARK_PYTHON=properties["spark.pyspark.python"],
-        TMPDIR=str(folder.work / "tmp"),
-        PYTHONUNBUFFERED="1",
-    )
+    env = _environment(folder)
+    env.update(JAVA_HOME=str(home), PYSPARK_PYTHON=properties["spark.pyspark.python"])
     if _is_on_this_machine(spark):
         env["SPARK_LOCAL_HOSTNAME"] = "localhost"
     secret = properties.get("spark.authenticate.secret", "")
     return DriverCommand(argv, env, (secret,) if secret else ())
+
+
+def local_driver_command(folder: RunFolder) -> DriverCommand:
+    """Return the command for a run whose spec is written and that does without Spark."""
+    main = HOME / "sparkjobs" / "without_spark.py"
+    return DriverCommand((sys.executable, str(main), str(folder.spec)), _environment(folder), ())
+
+
+def _environment(folder: RunFolder) -> dict[str, str]:
+    """Return the environment of any driver, and create its folder of temporary files."""
+    temporary = folder.work / "tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    env = {name: text for name, text in os.environ.items() if not _WITHHELD.match(name)}
+    return {**env, "TMPDIR": str(temporary), "PYTHONUNBUFFERED": "1"}
 
 
 def write_packages(path: Path) -> Path:

@@ -95,6 +95,7 @@ class BacktestParams(_Params):
         max_value=limits.BACKTEST_SAMPLE_MAX,
         default=limits.BACKTEST_SAMPLE_DEFAULT,
     )
+    engine = OneOfField(choices=_ENGINES, required=False)
 
     def validate(self, found: dict[str, Any]) -> dict[str, Any]:
         if "pattern" in found:

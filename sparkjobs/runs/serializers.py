@@ -109,9 +109,10 @@ class RunRequestSerializer(Serializer):
         required=False,
         default=dict,
         help_text="audit: `zone`, `streams`, `since`, `until`; backtest: `zone`, `stream`,"
-        " `language`, `filter`, `since`, `until`, `sample_max`, or for a pattern `zone`, `streams`,"
-        " `language`, `pattern`, `once`, `since`, `until`, `sample_max`; match_index: `zone`,"
-        " `stream`, `engine`; retention: `zone`, `policies`. See docs/jobs.md.",
+        " `language`, `filter`, `since`, `until`, `sample_max`, `engine`, or for a pattern `zone`,"
+        " `streams`, `language`, `pattern`, `once`, `since`, `until`, `sample_max`, `engine`;"
+        " match_index: `zone`, `stream`, `engine`; retention: `zone`, `policies`. See"
+        " docs/jobs.md.",
     )
 
 

@@ -1,5 +1,5 @@
 """The console's pages of jobs: runs that are requested, cancelled, failed and interrupted, an index
-that the local builder makes, and a back-test by Spark that is followed, read and narrowed.
+that the local builder makes, and a back-test that is followed, read and narrowed.
 
 A run's process is started here as a worker would; none runs by itself. While Spark computes, the
 tests wait by `wait_for`: `expect` would describe the whole page once a second.
@@ -59,8 +59,10 @@ def fill(desk: Desk) -> None:
 
 def test_a_failed_run_shows_its_reason_and_another_is_cancelled(desk: Desk) -> None:
     fill(desk)
-    page = desk.page
-    with runner(desk, request_backtest(desk), JAVA_HOME="/nowhere") as process:
+    params = {"zone": desk.zone.name, "stream": "orders", "filter": "(> n 6)", "engine": "spark"}
+    run = desk.hub.operate("POST", "/v1/jobs/backtest/runs", {"params": params}).json["id"]
+    page = desk.open(f"jobs/backtest/{run}", f"Back-test {run}")
+    with runner(desk, run, JAVA_HOME="/nowhere") as process:
         page.get_by_role("alert").wait_for(timeout=SPARK_MS)
         process.wait()
     expect(page.get_by_role("alert")).to_contain_text("The run failed")
@@ -94,7 +96,7 @@ def test_a_backtest_is_followed_read_and_narrowed(desk: Desk) -> None:
     page = desk.page
     with runner(desk, request_backtest(desk)):
         progress = page.get_by_role("status", name="Progress")
-        progress.filter(has_text=re.compile("starting spark", re.I)).wait_for(timeout=SPARK_MS)
+        progress.filter(has_text=re.compile("export|search", re.I)).wait_for(timeout=SPARK_MS)
         verdict = page.get_by_role("region", name="Verdict")
         verdict.wait_for(timeout=SPARK_MS)
     expect(verdict).to_contain_text("Matched: 3 of 10 events.")

@@ -1,5 +1,5 @@
-"""The console's back-test of a pattern: requested from its page, performed by Spark over archived
-and live events. It finds as many matches as the dry run.
+"""The console's back-test of a pattern: requested from its page, performed over archived and live
+events. It finds as many matches as the dry run.
 """
 
 from collections.abc import Iterator

@@ -29,7 +29,7 @@ SPARK_S = 150.0  # until a driver runs, on a busy machine
 
 
 class Jobs:
-    """Runs of the stand-in job. The environment names the database and the folder."""
+    """Runs of the stand-in job, by Spark. The environment names the database and the folder."""
 
     def __init__(self, world: World, data: Path) -> None:
         self.world = world
@@ -37,11 +37,11 @@ class Jobs:
 
     def request(self, **params: Any) -> int:
         with blocking(self.world.url, name="test") as connection:
-            return statements.request(connection, RunRequest(JOB, params, "tester"))
+            return statements.request(connection, _request(params))
 
     def start(self, **params: Any) -> Run:
         with blocking(self.world.url, name="test") as connection:
-            run = statements.start_now(connection, RunRequest(JOB, params, "tester"))
+            run = statements.start_now(connection, _request(params))
             assert run is not None, "another run is under way"
             found = statements.find(connection, run)
         assert found is not None
@@ -94,6 +94,10 @@ class Jobs:
         """Let the run's lease expire."""
         query = "UPDATE job_runs SET lease_expires_at = now() WHERE id = %s"
         self.world.sql(query, run)
+
+
+def _request(params: dict[str, Any]) -> RunRequest:
+    return RunRequest(JOB, {"engine": "spark", **params}, "tester")
 
 
 class HangingRunner:

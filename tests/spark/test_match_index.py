@@ -103,36 +103,36 @@ class BuiltIndex:
         return postings.of_shards(self.files)
 
 
-@pytest.mark.parametrize(
-    ("given", "is_in"),
-    [
-        ({}, True),
-        ({"stream_id": STREAM + 1}, False),
-        ({"endpoint_id": None}, False),
-        ({"suspended": True}, False),
-        ({"group_id": 4, "report": 3}, True),
-        ({"since": 10, "until": AFTER}, False),
-        ({"since": 10, "until": AFTER + 1}, True),
-        ({"since": 90, "until": 90}, False),
-        ({"since": 90, "until": 91}, True),
-    ],
-)
-def test_a_version_is_in_the_index_while_it_may_match(
-    spark: SparkSession, given: dict[str, Any], is_in: bool
-) -> None:
-    row = {"group_id": None, "until": None, **version(1, {}, **given)}
-    names = [*row]
-    columns = ", ".join(
-        f"{field.name} {_sql(field.type)}" for field in VERSIONS if field.name in names
+CASES: list[tuple[dict[str, Any], bool]] = [
+    ({}, True),
+    ({"stream_id": STREAM + 1}, False),
+    ({"endpoint_id": None}, False),
+    ({"suspended": True}, False),
+    ({"group_id": 4, "report": 3}, True),
+    ({"since": 10, "until": AFTER}, False),
+    ({"since": 10, "until": AFTER + 1}, True),
+    ({"since": 90, "until": 90}, False),
+    ({"since": 90, "until": 91}, True),
+]
+
+
+def test_a_version_is_in_the_index_while_it_may_match(spark: SparkSession) -> None:
+    rows = [
+        {"group_id": None, "until": None, **version(id, {}, **given)}
+        for id, (given, _) in enumerate(CASES)
+    ]
+    fields = [field for field in VERSIONS if field.name in rows[0]]
+    frame = spark.createDataFrame(
+        [[row[field.name] for field in fields] for row in rows],
+        ", ".join(f"{field.name} {_sql(field.type)}" for field in fields),
     )
-    ordered = [[row[field.name] for field in VERSIONS if field.name in names]]
-    found = transform.indexed_versions(
-        spark.createDataFrame(ordered, columns), STREAM, AFTER
-    ).collect()
-    assert bool(found) == is_in
-    if is_in:
-        assert found[0].asDict() == {
-            "id": 1,
+    indexed = transform.indexed_versions(frame, STREAM, AFTER).collect()
+    found = {row.id: row.asDict() for row in indexed}
+    assert {*found} == {id for id, (_, is_in) in enumerate(CASES) if is_in}
+    for id, values in found.items():
+        row = rows[id]
+        assert values == {
+            "id": id,
             "language": "pairs",
             "filter": "{}",
             "client": row["client_id"],
@@ -143,7 +143,7 @@ def test_a_version_is_in_the_index_while_it_may_match(
             "since": row["since"],
             "until": NEVER_ENDS if row["until"] is None else row["until"],
         }
-        assert [*found[0].asDict()] == ["id", "language", "filter", *COLUMNS]
+        assert [*values] == ["id", "language", "filter", *COLUMNS]
 
 
 def _sql(kind: Any) -> str:

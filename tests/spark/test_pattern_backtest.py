@@ -26,6 +26,7 @@ from registrations.patterns.pattern_engine import (
     Match,
     Notify,
 )
+from sparkjobs.backtest import local
 from sparkjobs.backtest.pattern_events import PATTERN_EVENT, pattern_events
 from sparkjobs.backtest.pattern_query import PatternQuery
 from sparkjobs.backtest.pattern_run import PATTERN_OUTPUT, run_pattern
@@ -36,6 +37,7 @@ from sparkjobs.result import JobResult
 from sparkjobs.tables import SEGMENTS
 from tests.spark import history as stored
 from tests.spark.history import ORDERS, TICKS, ZONE, JobHistory, time_of
+from tests.spark.results import assert_same_files
 
 IDS = {"orders": ORDERS, "ticks": TICKS}
 BOTH = ("orders", "ticks")
@@ -76,13 +78,16 @@ class PatternBacktest(NamedTuple):
 
 
 def back_test(
-    spark: SparkSession, history: JobHistory, text: str, *, number: int = 1, **params: Any
-) -> PatternBacktest:
+    spark: SparkSession, history: JobHistory, text: str, **params: Any
+) -> tuple[PatternBacktest, PatternBacktest]:
     given = {"language": "ready", "streams": ["orders"], "sample_max": 1_000, **ZONE, **params}
     given |= {"pattern": text, "stream_ids": [IDS[name] for name in given["streams"]]}
     history.write()
-    spec = history.spec("backtest", run=number, **given)
-    return PatternBacktest(run(spark, spec, Phases(spark.sparkContext)), Path(spec.result))
+    one, other = (history.spec("backtest", run=number, **given) for number in (1, 2))
+    return (
+        PatternBacktest(run(spark, one, Phases(spark.sparkContext)), Path(one.result)),
+        PatternBacktest(local.run(other, lambda phase: None), Path(other.result)),
+    )
 
 
 class InProcess:
@@ -205,18 +210,16 @@ def query_of(history: JobHistory, text: str, language: str, streams: Any = BOTH)
 
 def by_hand(history: JobHistory, query: PatternQuery) -> ByHand:
     """Run a query in this process, over a clock that is never set back."""
-    ids = [id for id, _ in query.streams]
     segments = [
         row
         for row in history.tables["segments"]
-        if row["stream_id"] in ids and row["source"] != "none"
+        if row["stream_id"] in dict(query.streams) and row["source"] != "none"
     ]
     read = pattern_events(iter(pa.Table.from_pylist(segments, SEGMENTS).to_batches()), query)
     events = pa.Table.from_batches([*read], PATTERN_EVENT).to_pylist()
-    order = ("clock_us", "stream_id", "sequence")
     faulty = [row["segment_id"] for row in events if row["fault"] is not None]
     taken = [row for row in events if row["payload"] and row["segment_id"] not in faulty]
-    taken.sort(key=lambda row: [row[name] for name in order])
+    taken.sort(key=lambda row: [row[name] for name in ("clock_us", "stream_id", "sequence")])
     batches = pa.Table.from_pylist(taken, PATTERN_EVENT).to_batches(max_chunksize=50)
     found = run_pattern(iter(batches), query, time_of(130))
     rows = pa.Table.from_batches([*found], PATTERN_OUTPUT).to_pylist()
@@ -254,9 +257,11 @@ def test_keys_of_several_streams_are_spread_over_tasks(
     set_back(history, monkeypatch)
     expected = InProcess(history, BY_ROOM, streams=BOTH)
     with partitions(spark, 3):
-        found = back_test(spark, history, BY_ROOM, streams=[*BOTH])
+        found, alone = back_test(spark, history, BY_ROOM, streams=[*BOTH])
     assert found.details["by_key"] is True
     assert_equal(found, expected)
+    assert {**found.details, "by_key": False} == alone.details
+    assert_same_files(found.folder, alone.folder)
 
 
 def test_keys_that_together_exceed_a_limit_are_run_by_one_task(
@@ -266,7 +271,7 @@ def test_keys_that_together_exceed_a_limit_are_run_by_one_task(
     expected = InProcess(history, BY_ROOM, streams=BOTH)
     monkeypatch.setattr(limits, "PATTERN_KEYS_MAX", 4)  # of the driver, not of its executors
     with partitions(spark, 3):
-        found = back_test(spark, history, BY_ROOM, streams=[*BOTH])
+        found, _ = back_test(spark, history, BY_ROOM, streams=[*BOTH])
     assert found.details["by_key"] is False
     assert_equal(found, expected)
 

@@ -1,5 +1,5 @@
 """A back-test finds the same as a dry run, wherever the events are stored, by their attributes and
-their bodies.
+their bodies, with and without Spark.
 """
 
 import json
@@ -65,12 +65,13 @@ def dry_run(zone: LiveZone, **filter: Any) -> dict[str, Any]:
     return dict(answer.json)
 
 
-def back_test(zone: LiveZone, **params: Any) -> dict[str, Any]:
+def back_test(zone: LiveZone, by: str, **params: Any) -> dict[str, Any]:
+    """Return the details of a back-test by the engine that the run names so."""
     given = {"zone": zone.name, "stream": "orders", **params}
     zone.hub.manage("sparkjob", "backtest", "--params", json.dumps(given))
     [run] = zone.hub.operate("GET", "/v1/jobs/backtest/runs?limit=1").json["items"]
     shown = zone.hub.operate("GET", f"/v1/jobs/backtest/runs/{run['id']}").json
-    assert shown["state"] == "completed"
+    assert (shown["state"], shown["engine"].partition("[")[0]) == ("completed", by)
     names = {file["name"].partition("/")[0] for file in shown["files"]}
     assert names == {"report.html", "matches", "matches.csv", "segments"}
     report = zone.hub.operate("GET", f"/v1/jobs/backtest/runs/{run['id']}/files/report.html")
@@ -86,7 +87,8 @@ def test_a_backtest_and_a_dry_run_find_the_same(hub: LiveHub, zone: LiveZone) ->
         "filter": '(and (type "shop::order.placed") (or (= vip true) (> data.n 45)))',
     }
     dry = dry_run(zone, **filter, last=50)
-    found = back_test(zone, **filter, sample_max=10)
+    found = back_test(zone, "spark local", **filter, sample_max=10, engine="spark")
+    assert back_test(zone, "local", **filter, sample_max=10) == found, "few events need no Spark"
     assert found["matched_events"] == dry["matched"] == 20
     assert found["searched_events"] == dry["looked_at"] == 50
     assert found["skipped"] == []

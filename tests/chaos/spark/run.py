@@ -30,7 +30,7 @@ from tests.integration.up_process import HOME
 STREAM = "orders"
 JOBS = {
     "match_index": ("zone=default", f"stream={STREAM}", "engine=spark"),
-    "backtest": ("zone=default", f"stream={STREAM}", "filter=(> load 50)"),
+    "backtest": ("zone=default", f"stream={STREAM}", "filter=(> load 50)", "engine=spark"),
     "retention": ("zone=default",),
     "audit": ("zone=default",),
 }

@@ -90,7 +90,7 @@ def test_a_killed_runner_ends_its_processes_and_the_next_run_completes(
         assert stat.S_IMODE(conf.stat().st_mode) == 0o600
         nicer = min(os.getpriority(os.PRIO_PROCESS, 0) + limits.INDEX_BUILD_NICENESS, NICENESS_MAX)
         assert os.getpriority(os.PRIO_PROCESS, hanging.jvm) == nicer
-        second = jobs.request(act="little", early=True)
+        second = jobs.request(act="little", engine="local")
         RunPerformer().run(jobs.world.url)
         assert jobs.find(second).state == "waiting", "one run of a job at a time"
         hanging.process.kill()
@@ -135,7 +135,7 @@ def _perform_and_check(jobs: Jobs, monkeypatch: pytest.MonkeyPatch, first: Run) 
 
 
 def test_a_cancelled_run_ends_with_all_its_processes(jobs: Jobs) -> None:
-    run = jobs.request(act="hang")
+    run = jobs.request(act="hang", early=True)
     with jobs.hanging(run) as hanging:
         jobs.cancel(run)
         hanging.process.wait(SPARK_S)
@@ -159,7 +159,7 @@ def test_a_run_ends_before_the_hub_drops_events_for_its_files(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "DISK_LOW_FACTOR", 1 << 40)  # no disk has that much space
-    ended, _ = jobs.perform(jobs.start(act="hang"))
+    ended, _ = jobs.perform(jobs.start(act="hang", engine="local"))
     assert (ended.state, ended.reason) == ("failed", "storage_full")
     assert not jobs.left(ended.id) & {"inputs", "work", "result"}
 
@@ -172,7 +172,7 @@ def test_a_run_stopped_before_it_starts_does_nothing(jobs: Jobs) -> None:
 
 
 def test_an_altered_result_is_not_published(jobs: Jobs) -> None:
-    ended, _ = jobs.perform(jobs.start(act="spoil", early=True))
+    ended, _ = jobs.perform(jobs.start(act="spoil", engine="local"))
     assert (ended.state, ended.reason) == ("failed", "bad_result")
     assert jobs.left(ended.id) == {"log.txt"}
 
@@ -239,7 +239,7 @@ def test_a_result_that_is_too_large_is_not_published(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "JOB_RESULT_BYTES_MAX", 20)
-    ended, _ = jobs.perform(jobs.start(act="little", early=True))
+    ended, _ = jobs.perform(jobs.start(act="little", engine="local"))
     assert (ended.state, ended.reason) == ("failed", "result_too_large")
     assert "the maximum is 20. The result exceeds" in ended.detail
     assert jobs.left(ended.id) == {"log.txt"}

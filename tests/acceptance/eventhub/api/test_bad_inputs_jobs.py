@@ -65,6 +65,8 @@ CASES = (
         language="sql", filter="a > 1"),
     ask("more shown than there may be", "backtest", "400 invalid_field", "sample_max", **STREAM,
         filter="(> a 1)", sample_max=1_001),
+    ask("no such engine", "backtest", "400 invalid_field", "engine", **STREAM, filter="(> a 1)",
+        engine="duckdb"),
     ask("a filter over streams", "backtest", "400 invalid_field", "streams", **STREAM,
         filter="(> a 1)", streams=["orders"]),
     ask("a filter once", "backtest", "400 invalid_field", "once", **STREAM, filter="(> a 1)",
