@@ -7,6 +7,7 @@ JVM is between them. The job's code is `sparkjobs.<job>.local`.
 
 import json
 import sys
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
@@ -29,7 +30,8 @@ def main(path: str) -> None:
 
 
 def begin(phase: str) -> None:
-    """Report a phase to the hub."""
+    """Report a phase to the hub, and note it in the log."""
+    sys.stderr.write(f"{datetime.now(UTC):%H:%M:%S} {phase}\n")
     sys.stdout.write(json.dumps({"phase": phase, **_NO_TASKS}) + "\n")
     sys.stdout.flush()
 
