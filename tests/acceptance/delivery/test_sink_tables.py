@@ -305,7 +305,7 @@ def test_the_password_is_never_shown_and_is_bound_to_its_host(
         ("headers", {"headers": {"x-word": "word"}}),
         ("format", {"format": "cloudevents_binary"}),
         ("handshake", {"handshake": "challenge"}),
-        ("kind", {"kind": "kafka"}),
+        ("kind", {"kind": "mysql"}),
     ],
 )
 def test_fields_that_a_table_does_not_have_are_refused(
