@@ -20,7 +20,13 @@ from psycopg.conninfo import conninfo_to_dict
 
 from eventhub.base import limits
 from eventhub.postgresql.connections import Connection, sever
-from registrations.endpoints.addresses import CallbackAddresses, Resolve, is_name, plain_address
+from registrations.endpoints.addresses import (
+    CallbackAddresses,
+    Resolve,
+    is_name,
+    plain_address,
+    resolved,
+)
 
 _ACCEPTED = frozenset(("host", "port", "user", "password", "dbname", "sslmode"))
 # at least if the server wants it so, which need only ask for the password in clear to get it
@@ -111,15 +117,11 @@ def address_of(url: str) -> str:
     return f"{target.host}:{target.port}/{target.dbname}"
 
 
-async def _resolved(host: str) -> Iterable[tuple[Any, ...]]:
-    return await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-
-
 async def connect_to(
     target: DatabaseTarget,
     addresses: CallbackAddresses,
     settings: Mapping[str, str],
-    resolve: Resolve = _resolved,
+    resolve: Resolve = resolved,
     **more: Any,
 ) -> Connection:
     """Connect in autocommit mode. `settings`: of the session; `more`: further parameters of libpq

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from eventhub.base import limits
-from registrations.endpoints.addresses import CallbackAddresses, Resolve
+from registrations.endpoints.addresses import CallbackAddresses, Resolve, resolved
 from registrations.kafka_servers import KafkaServer, KafkaTarget, PrivateServer, require_allowed
 
 if TYPE_CHECKING:
@@ -62,13 +62,13 @@ class KafkaFault(Exception):
 
 class KafkaAccess(NamedTuple):
     """A cluster, and what is needed to reach it. `ca`: certificates in PEM by which its servers are
-    verified, empty: the machine's; `resolve`: None: the machine's.
+    verified, empty: the machine's; `resolve`: by default the machine's.
     """
 
     target: KafkaTarget
     ca: str
     addresses: CallbackAddresses
-    resolve: Resolve | None = None
+    resolve: Resolve = resolved
 
 
 class KafkaClient:

@@ -2,12 +2,10 @@
 that the zone may reach. Plain module.
 """
 
-import asyncio
 import re
-import socket
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from eventhub.base import limits
@@ -16,8 +14,10 @@ from registrations.endpoints.addresses import (
     CallbackAddresses,
     Resolve,
     ends_in_number,
+    fixed_address,
     is_name,
     plain_address,
+    resolved,
 )
 from registrations.errors import RefusedAddress
 
@@ -92,31 +92,25 @@ def check_place(url: str, addresses: CallbackAddresses) -> None:
     except ValueError as error:
         raise InvalidField(str(error), field="url") from None
     for host, port in target.servers:
-        address = plain_address(host)
-        if host.lower().rstrip(".").rpartition(".")[2] == "localhost":
-            address = plain_address("127.0.0.1")
+        address = fixed_address(host)
         if address is not None and not addresses.allowed(address, host, port):
             raise RefusedAddress(field="url")
 
 
 async def require_allowed(
-    servers: Iterable[KafkaServer], addresses: CallbackAddresses, resolve: Resolve | None = None
+    servers: Iterable[KafkaServer], addresses: CallbackAddresses, resolve: Resolve = resolved
 ) -> None:
     """Check every address that servers lead to: librdkafka may connect to any. Raises
     PrivateServer, and OSError if a name leads nowhere.
     """
     for host, port in servers:
-        found = await (resolve or _resolved)(host)
+        found = await resolve(host)
         for _, _, _, _, address in islice(found, limits.CALLBACK_ADDRESSES_MAX):
             if not addresses.allowed(str(address[0]), host, port):
                 raise PrivateServer(
                     f"{host}:{port} leads to a private or local address, which"
                     " EVENTHUB_CALLBACK_ALLOW does not allow for this zone."
                 )
-
-
-async def _resolved(host: str) -> Iterable[tuple[Any, ...]]:
-    return await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
 
 
 def _parsed(url: str, form: str) -> KafkaTarget:

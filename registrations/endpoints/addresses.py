@@ -7,8 +7,10 @@ EVENTHUB_CALLBACK_ALLOW names them: `[ZONE=]host-or-CIDR[:port]`, separated by c
 address in brackets if a port follows. An entry without a zone is for all zones.
 """
 
+import asyncio
 import ipaddress
 import re
+import socket
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -126,6 +128,17 @@ def plain_address(address: str | Address) -> Address | None:
     if found in _NAT64:
         return ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
     return found.ipv4_mapped or found
+
+
+def fixed_address(host: str) -> Address | None:
+    """Return the address that a host has without being resolved; None for other names."""
+    last = host.lower().removesuffix(".").rpartition(".")[2]
+    return plain_address("127.0.0.1" if last == "localhost" else host)
+
+
+async def resolved(host: str) -> Iterable[tuple[Any, ...]]:
+    """Return the addresses of a host by the machine's own resolver (a `Resolve`)."""
+    return await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
 
 
 def is_public(address: Address) -> bool:

@@ -14,6 +14,7 @@ from registrations.endpoints.addresses import (
     Address,
     CallbackAddresses,
     ends_in_number,
+    fixed_address,
     is_name,
     plain_address,
 )
@@ -109,5 +110,4 @@ def _address_of_name(host: str, field: str) -> Address | None:
         raise InvalidField("A callback URL names a host.", field=field)
     if ends_in_number(host):
         raise InvalidField("Write the address as four decimal numbers.", field=field)
-    last = host.removesuffix(".").rpartition(".")[2]
-    return plain_address("127.0.0.1") if last == "localhost" else None
+    return fixed_address(host)

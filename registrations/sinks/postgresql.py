@@ -24,7 +24,7 @@ from registrations.client_databases import (
     connect_to,
     parse_place,
 )
-from registrations.endpoints.addresses import CallbackAddresses, ends_in_number, plain_address
+from registrations.endpoints.addresses import CallbackAddresses, ends_in_number, fixed_address
 from registrations.endpoints.certificates import describe
 from registrations.errors import RefusedAddress
 from registrations.sinks.kind import SinkAnswer, SinkEvent, SinkFault, SinkKind, SinkSpec
@@ -215,11 +215,9 @@ def check_url(url: str, addresses: CallbackAddresses) -> None:
         target = parse_place(url)
     except ValueError as error:
         raise InvalidField(str(error), field="url") from None
-    address = plain_address(target.host)
+    address = fixed_address(target.host)
     if address is None and ends_in_number(target.host):
         raise InvalidField("Write the address as four decimal numbers.", field="url")
-    if target.host.lower().rstrip(".").rpartition(".")[2] == "localhost":
-        address = plain_address("127.0.0.1")
     if address is not None and not addresses.allowed(address, target.host, target.port):
         raise RefusedAddress(field="url")
 
