@@ -187,7 +187,10 @@ async def attach(
         positions.setdefault(row.session_id, []).append(row.position)
     return {
         (row.client_id, row.settings.name): Attached(
-            *(row.settings, row.acknowledgements, positions.get(row.settings.id, [])), row.replaces
+            row.settings,
+            row.acknowledgements,
+            positions.get(row.settings.id, []),
+            row.replaces,
         )
         for row in await sessions.fetchall()
     }

@@ -17,9 +17,9 @@ SELECT s.id, s.name, s.kind, s.group_id AS session_group, s.disconnected OR COAL
 
 -- name: attach
 -- Attaches connections to sessions by client and name, those of which events may be delivered to; the others have no
--- acknowledgements. `replaces`: a connection of another process may serve the session. The settings of its group apply instead of a session's own. The sessions are locked in their order, as all
--- statements do that lock several. The commit waits for the disk: a connection whose attachment a crash has lost would be ended as
--- replaced.
+-- acknowledgements. The settings of its group apply instead of a session's own. `replaces`: a connection of another process may
+-- serve the session. The sessions are locked in their order, as all statements do that lock several. The commit waits for the
+-- disk: a connection whose attachment a crash has lost would be ended as replaced.
 WITH found AS MATERIALIZED (
     SELECT s.client_id, s.id, s.name, s.kind, s.group_id AS session_group,
            s.disconnected OR COALESCE(g.disconnected, false) AS disconnected, COALESCE(g.quality, s.quality) AS quality,
