@@ -6,7 +6,8 @@ its module.
 
 # --- emit ---
 BODY_BYTES_MAX = 8 * 1024 * 1024  # of one request: 1,000 events of 8 KiB
-BATCH_EVENTS_MAX = 1_000  # in one request; they commit in 3 ms, so nobody waits long behind them
+# events in one request; 1,000 rows commit in 3 ms, so nobody waits long behind a batch
+BATCH_EVENTS_MAX = 1_000
 EVENT_BYTES_MAX = 1024 * 1024  # stored bytes; a ring of 32 MiB still holds 32 of the largest
 BODY_TIMEOUT_S_MAX = 20  # to receive a body; a slow one holds a connection, not a worker
 HEAD_BYTES_MAX = 64 * 1024  # request line and headers, or what follows the last chunk
@@ -44,7 +45,8 @@ QUOTA_CHECK_SHARE = 20.0  # ... with pauses of at least this many times what the
 QUOTA_SHARE_BELOW = 0.95  # of a quota: below it, a reached one is no longer reached
 QUOTA_REACHED_S_MIN = 5.0  # then that is announced: small quotas are reached and left all the time
 STORED_BYTES_QUOTA_MIN = 1024 * 1024  # a few segments
-EMIT_RATE_LEASE_S = 0.1  # of a quota of events per second, which a process takes in advance
+# tokens of a quota of events per second that a process takes in advance, as seconds at its rate
+EMIT_RATE_LEASE_S = 0.1
 EMIT_RATE_HELD_S = 1.0  # tokens that a process has not spent within it are lost
 EMIT_REFUSAL_PAUSE_S = (0.5, 1.5)  # before a refusal by a quota, for which nothing is read
 EMIT_REFUSALS_PER_S = 100  # of a client in one process; if more wait, the pause is longer ...
@@ -1046,6 +1048,7 @@ BACKTEST_WAITING_BYTES_MAX = 512 * 1024  # of the partial matches of one task, a
 BACKTEST_LOCAL_EVENTS_MAX = 200_000  # searched without Spark: by one core, in its time to start
 BACKTEST_LOCAL_BYTES_MAX = 64 * 1024 * 1024  # of them, which one process holds
 BACKTEST_LOCAL_SEGMENTS_MAX = 200  # which it reads one after the other
+BACKTEST_REQUESTED_BYTES_MAX = 512 * 1024 * 1024  # of them where `local` is requested
 BACKTEST_TASKS_MAX = 2_000  # a segment each up to here; a task costs Spark some 10 ms
 
 # --- inputs of jobs ---

@@ -63,6 +63,12 @@ class ResultTooLarge(EventHubError):
     """
 
 
+class HistoryTooLarge(EventHubError):
+    """One process searches at most 512 MiB of events; leave `engine` to the hub, or request a
+    shorter time (`since`, `until`).
+    """
+
+
 class ResultDeleted(EventHubError):
     """The files of the run's result were deleted to make space for newer ones; its figures remain.
     Request another run.

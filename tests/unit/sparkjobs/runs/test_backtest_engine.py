@@ -9,6 +9,7 @@ import pytest
 
 from sparkjobs.job_spec import JobSpec
 from sparkjobs.runs.backtest import is_local
+from sparkjobs.runs.errors import HistoryTooLarge
 from sparkjobs.tables import SEGMENTS
 
 ONE = {"first": 1, "last": 200_000, "bytes": 64 * 1024 * 1024, "source": "archive"}
@@ -44,3 +45,12 @@ def test_the_engine_may_be_chosen(tmp_path: Path) -> None:
     chosen = {name: is_local(spec._replace(params={"engine": name})) for name in ("local", "spark")}
     assert chosen == {"local": True, "spark": False}
     assert not is_local(spec._replace(params={"engine": "auto"}))
+
+
+def test_one_process_searches_no_more_than_it_can_hold(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, [ONE] * 8, engine="local")
+    assert is_local(spec)
+    (tmp_path / "more").mkdir()
+    more = spec_of(tmp_path / "more", [*[ONE] * 8, {**ONE, "bytes": 1}], engine="local")
+    with pytest.raises(HistoryTooLarge):
+        is_local(more)
