@@ -141,6 +141,32 @@ def test_events_wait_while_the_cluster_is_away_and_become_dead_letters_which_are
     until(lambda: len(kafka.records(topic)) == 2)
 
 
+@pytest.mark.skipif(bool(GIVEN), reason="the cluster is not ours to stop")
+def test_an_event_is_not_delivered_before_it_is_acknowledged(
+    shop: LiveZone, kafka: KafkaCluster
+) -> None:
+    """Also by a producer that is open, which takes it all the same."""
+    topic = kafka.topic(1)
+    endpoint = connected(shop, kafka, topic, timeout_s=1, retry_schedule=[1] * 20)
+    shop.emit("orders", order(1))
+    until(lambda: deliveries(shop, endpoint, "delivered"))
+    kafka.down()
+    try:
+        shop.emit("orders", order(2))
+
+        def attempted() -> list[Any]:
+            each = deliveries(shop, endpoint, "pending") + deliveries(shop, endpoint, "delivered")
+            return [one for one in each if one["sequence"] == 2 and one["attempt_count"]]
+
+        [attempt] = until(attempted)
+        assert attempt["state"] == "pending"
+    finally:
+        kafka.up()
+    until(lambda: len(deliveries(shop, endpoint, "delivered")) == 2)
+    written = [json.loads(one.value or b"")["sequence"] for one in kafka.records(topic)]
+    assert {*written} == {1, 2}
+
+
 @pytest.mark.skipif(bool(GIVEN), reason="the cluster refuses nothing on request")
 def test_a_record_that_is_refused_is_a_dead_letter_and_what_follows_is_written(
     shop: LiveZone, kafka: KafkaCluster
