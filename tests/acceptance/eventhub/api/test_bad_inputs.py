@@ -101,6 +101,7 @@ NOT_TRIED = {
     "spark",
     "bad_result",
     "result_too_large",
+    "history_too_large",
     "inputs_not_written",  # see test_job_inputs.py
     "run_under_way",  # of the command
     "run_over",  # see test_jobs.py

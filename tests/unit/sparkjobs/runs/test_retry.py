@@ -17,7 +17,16 @@ def test_transient_failures_are_retried_a_few_times_with_growing_backoff(reason:
 
 @pytest.mark.parametrize(
     "reason",
-    ["", "no_java", "spark_conf", "result_too_large", "too_long", "cancelled", "internal"],
+    [
+        "",
+        "no_java",
+        "spark_conf",
+        "result_too_large",
+        "history_too_large",
+        "too_long",
+        "cancelled",
+        "internal",
+    ],
 )
 def test_success_and_persistent_failures_are_not_retried(reason: str) -> None:
     assert backoff_s(reason, 1) is None
