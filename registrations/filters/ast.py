@@ -7,6 +7,7 @@ same but are written differently are different trees (normal.py compares their m
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from registrations.filters.letter_case import in_one_case
 from registrations.filters.wildcard import wildcard_parts
 
 Scalar = str | int | float | bool | None  # a JSON scalar; integers have 64 bits
@@ -111,7 +112,7 @@ class Text:
     def __post_init__(self) -> None:
         parts = wildcard_parts(self.text) if self.op == "wildcard" else ()
         if self.op in IGNORING_CASE:
-            parts = (self.text.lower(),)
+            parts = (in_one_case(self.text),)
         object.__setattr__(self, "parts", parts)
 
 

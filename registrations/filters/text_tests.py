@@ -9,6 +9,7 @@ from ipaddress import ip_address, ip_network
 from typing import NamedTuple
 
 from registrations.filters.ast import Text
+from registrations.filters.letter_case import in_one_case
 from registrations.filters.wildcard import fits
 
 _ADDRESS_CHARS_MAX = 64  # longer texts are no address
@@ -75,11 +76,11 @@ def passes(test: Text, text: str) -> bool:
         case "wildcard":
             return fits(test.parts, text)
         case "equals-ignore-case":
-            return text.lower() == test.parts[0]
+            return in_one_case(text) == test.parts[0]
         case "prefix-ignore-case":
-            return text.lower().startswith(test.parts[0])
+            return in_one_case(text).startswith(test.parts[0])
         case "suffix-ignore-case":
-            return text.lower().endswith(test.parts[0])
+            return in_one_case(text).endswith(test.parts[0])
         case "cidr":
             first, last = range_of(test.text)
             address = address_of(text)

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from registrations.filters.ast import Text
+from registrations.filters.letter_case import in_one_case
 from registrations.filters.text_tests import Address, address_of, range_of
 from registrations.filters.values import key_of, outermost
 from registrations.filters.wildcard import fits
@@ -100,7 +101,7 @@ class ValueSet(Values):
     def _lower(self) -> "_LowerCase":
         by_form: dict[str, list[str]] = {}
         for one in self.texts:
-            by_form.setdefault(one.lower(), []).append(one)
+            by_form.setdefault(in_one_case(one), []).append(one)
         backwards = sorted(form[::-1] for form in by_form)
         return _LowerCase(by_form, sorted(by_form), backwards)
 

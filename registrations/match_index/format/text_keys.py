@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from registrations.filters.ast import Text
+from registrations.filters.letter_case import SIGMA
 from registrations.filters.text_tests import bits_of_block
 from registrations.match_index.format.names import GRAM, prefixed, raw
 
@@ -60,14 +61,24 @@ def text_key(test: Text) -> TextKey | WildcardKey | None:
             return _of_parts(path, (b"", text, b"") if text else (b"", b""))
         case "wildcard":
             return _of_parts(path, tuple(map(raw, test.parts)))
-        case "equals-ignore-case":
-            return TextKey(FOLDED, path, raw(test.parts[0]))
-        case "prefix-ignore-case" | "suffix-ignore-case":
-            text = raw(test.parts[0])
-            kind = FOLDED_PREFIX if test.op == "prefix-ignore-case" else FOLDED_SUFFIX
-            return TextKey(kind, path, text) if len(text) <= LENGTH_BYTES_MAX else None
+        case "equals-ignore-case" | "prefix-ignore-case" | "suffix-ignore-case":
+            return _in_one_case(test)
         case "cidr":
             return TextKey(BLOCK, path, bits_of_block(test.text))
+
+
+def _in_one_case(test: Text) -> TextKey | None:
+    """Return the key of a test that ignores case; None with a sigma, because the engines look
+    up the lower-case form of a text (`str.lower`), which has two forms of it.
+    """
+    (folded,) = test.parts
+    text = raw(folded)
+    if SIGMA in folded:
+        return None
+    if test.op == "equals-ignore-case":
+        return TextKey(FOLDED, test.path.name, text)
+    kind = FOLDED_PREFIX if test.op == "prefix-ignore-case" else FOLDED_SUFFIX
+    return TextKey(kind, test.path.name, text) if len(text) <= LENGTH_BYTES_MAX else None
 
 
 def _of_parts(path: str, parts: tuple[bytes, ...]) -> TextKey | WildcardKey:

@@ -134,6 +134,9 @@ DIFFERENT: tuple[Case, ...] = (  # with Amazon's result
     ("a numeric text", a({"numeric": [">", 5]}), {"a": "10"}, False),
     ("exists of an object", a({"exists": True}), {"a": {"b": 1}}, False),
     ("exists not, of an object", a({"exists": False}), {"a": {"b": 1}}, True),
+    ("exists not, of an empty list", a({"exists": False}), {"a": []}, True),
+    ("a final sigma", a({"equals-ignore-case": "ΟΔΟΣ"}), {"a": "οδος"}, False),
+    ("letters beyond U+FFFF", a({"equals-ignore-case": "\U00010c80"}), {"a": "\U00010cc0"}, False),
     ("exists of an empty list", a({"exists": True}), {"a": []}, False),
     ("a list in a list", a("x"), {"a": [["x"]]}, True),
 )
@@ -155,7 +158,7 @@ def test_the_hub_agrees_with_event_ruler_but_for_the_listed_cases(
 
 def test_the_names_are_distinct() -> None:
     names = [case[0] for case in AGREEING + DIFFERENT]
-    assert len(names) == len(set(names)) == 81
+    assert len(names) == len(set(names)) == 84
 
 
 def test_fields_of_amazons_envelope() -> None:

@@ -24,6 +24,12 @@ CASES: tuple[tuple[str, Any, bool], ...] = (
     ('(equals-ignore-case a "Ab")', "ab ", False),
     ('(equals-ignore-case a "É")', "é", True),
     ('(equals-ignore-case a "ß")', "SS", False),
+    ('(equals-ignore-case a "ΟΔΟΣ")', "οδος", True),
+    ('(equals-ignore-case a "ΟΔΟΣ")', "οδοσ", True),  # a final sigma is a sigma
+    ('(prefix-ignore-case a "ΟΔΟΣ")', "ΟΔΟΣΑ", True),
+    ('(prefix-ignore-case a "οδος")', "ΟΔΟΣΑ", True),
+    ('(suffix-ignore-case a "Σ")', "οδος", True),
+    ('(suffix-ignore-case a "Σ")', "οδο", False),
     ('(equals-ignore-case a "5")', 5, False),
     ('(equals-ignore-case a "")', "", True),
     ('(prefix-ignore-case a "ERR")', "error", True),
