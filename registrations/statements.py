@@ -331,7 +331,7 @@ def add_versions(connection: Connection, versions: Sequence[VersionRow], barrier
 
 
 def end(connection: Connection, ids: Sequence[int]) -> None:
-    """End registrations, with their timers."""
+    """End registrations, with their timers, and with the endpoints of subscriptions of MCP."""
     if ids:
         connection.execute(SQL["end_registrations"], (ids,))
         end_of_registrations(connection, ids)

@@ -108,7 +108,18 @@ WITH forgotten AS (
 SELECT DISTINCT unnest(streams) FROM ended
 
 -- name: end_registrations
-UPDATE registrations SET deleted_at = now() WHERE id = ANY (%s::bigint[])
+-- Those of MCP, by their keys, had an endpoint of their own: it expires at once, unless another registration names it.
+WITH ended AS (
+    UPDATE registrations SET deleted_at = now() WHERE id = ANY (%s::bigint[]) RETURNING id, key
+), named AS (
+    SELECT DISTINCT ON (v.registration_id) v.endpoint_id
+      FROM ended r JOIN registration_versions v ON v.registration_id = r.id
+     WHERE r.key LIKE 'sub\_%%'
+     ORDER BY v.registration_id, v.number DESC
+)
+UPDATE endpoints e SET expires_at = now() FROM named n
+ WHERE e.id = n.endpoint_id AND e.format = 'mcp' AND e.deleted_at IS NULL
+   AND NOT EXISTS (SELECT FROM registration_versions v WHERE v.endpoint_id = e.id AND v.until_barrier IS NULL)
 
 -- name: by_key
 -- The registration that each key of a client names: the live one, else the last ended one.

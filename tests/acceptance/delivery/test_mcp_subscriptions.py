@@ -225,6 +225,22 @@ async def test_a_subscription_begins_at_its_cursor_and_ends_with_its_time(
         assert endpoints(hub, zone) == []
 
 
+async def test_the_endpoint_of_a_subscription_ends_with_its_registration(
+    hub: LiveHub, zone: LiveZone, receiver: Sink
+) -> None:
+    shop(zone)
+    async with connected(hub, zone.admin) as mcp:
+        first = await subscribe(mcp, receiver)
+        await subscribe(mcp, receiver, arguments={"stream": "orders"}, ttlMs=None)
+    found = hub.call("GET", "/v1/registrations", key=zone.admin).json["items"]
+    own, other = sorted(found, key=lambda one: bool(one["key"] != first["id"]))
+    assert hub.call("DELETE", f"/v1/registrations/{own['id']}", key=zone.admin).status == 204
+    delete_expired(hub.database_url)
+    assert [one["id"] for one in endpoints(hub, zone)] == [other["endpoint"]]
+    order(zone, 2)
+    await until(lambda: totals([one.json for one in occurrences(receiver)]) == [2])
+
+
 async def test_a_refused_occurrence_is_not_repeated_and_the_subscription_goes_on(
     hub: LiveHub, zone: LiveZone, receiver: Sink
 ) -> None:
