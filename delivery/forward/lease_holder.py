@@ -17,7 +17,7 @@ from delivery.forward.leases import L, LeaseLost, Leases
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
-from eventhub.base.event_loop import wait_until_set
+from eventhub.base.event_loop import pause_together_s, wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.arrays import adapt
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within, connect
@@ -95,7 +95,7 @@ class LeaseHolder(Generic[L, W]):
     def _pause_s(self) -> float:
         """Return the pause until the next step; an empty table needs none but its heartbeat."""
         if not self._leases.share.total:
-            return self._leases.idle_s
+            return pause_together_s(self._leases.idle_s)
         next_s = min(self._renew_at_s, self._acquire_at_s)
         return max(next_s - self._clock.monotonic_s(), 0.0)
 

@@ -34,7 +34,7 @@ from eventhub.access.client_groups import Groups
 from eventhub.base import limits, metrics
 from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
-from eventhub.base.event_loop import run_forever, wait_until_set
+from eventhub.base.event_loop import pause_together_s, run_forever, wait_until_set
 from eventhub.base.garbage import freeze_loaded
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.log import Log
@@ -236,7 +236,7 @@ class ForwarderProcess:
                 continue
             idle = not (known or found)
             pause_s = REST_S if idle else limits.FORWARD_STREAMS_CHECK_S
-            await wait_until_set(self._streams_changed, pause_s)
+            await wait_until_set(self._streams_changed, pause_together_s(pause_s))
 
     async def _expand(self, context: ForwarderContext) -> None:
         """Expand fan-outs in batches, those of this process and those that others left."""
@@ -254,7 +254,7 @@ class ForwarderProcess:
                 continue
             idle = not context.leases.share.total
             pause_s = limits.FORWARD_STREAMS_CHECK_S if idle else limits.FANOUT_CHECK_INTERVAL_S
-            await wait_until_set(self._fanout_written, pause_s)
+            await wait_until_set(self._fanout_written, pause_together_s(pause_s))
 
 
 async def _report_lag(

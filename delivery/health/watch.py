@@ -18,7 +18,7 @@ from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.env import Env
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.event_loop import wait_until_set
+from eventhub.base.event_loop import pause_together_s, wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.maintenance import Maintenance
@@ -68,8 +68,11 @@ class HealthWatch:
                     self._last = self._report()
                     for each in self._last.components:
                         metrics.HEALTH.labels(component=each.name).set(each.status in WELL)
-                    await asyncio.sleep(limits.HEALTH_CHECK_INTERVAL_S)
-                    await wait_until_set(self._requested, self._idle_s())
+                    if self._is_requested():
+                        await asyncio.sleep(limits.HEALTH_CHECK_INTERVAL_S)
+                    else:
+                        pause_s = pause_together_s(limits.HEALTH_REST_S)
+                        await wait_until_set(self._requested, pause_s)
         finally:
             _watches.remove(self)
 
@@ -84,9 +87,8 @@ class HealthWatch:
         self._requested_s = self._clock.monotonic_s()
         return self._last
 
-    def _idle_s(self) -> float:
-        asked_s = self._clock.monotonic_s() - self._requested_s
-        return 0.0 if asked_s < limits.HEALTH_REQUESTED_S else limits.HEALTH_REST_S
+    def _is_requested(self) -> bool:
+        return self._clock.monotonic_s() - self._requested_s < limits.HEALTH_REQUESTED_S
 
     def _report(self) -> HealthReport:
         own = [self._database(), self._system(), self._storage(), self._redis]

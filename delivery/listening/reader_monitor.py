@@ -18,7 +18,7 @@ from eventhub.access.authorizer import Authorizer
 from eventhub.access.principal import Principal
 from eventhub.base import limits, metrics
 from eventhub.base.errors import Overloaded, TooManyRequests
-from eventhub.base.event_loop import wait_until_set
+from eventhub.base.event_loop import pause_together_s, wait_until_set
 from eventhub.base.logs import get_logger
 
 log = get_logger(__name__)
@@ -148,7 +148,8 @@ class ReaderMonitor:
         while True:
             if not self._monitored:
                 self._has_readers.clear()
-                await wait_until_set(self._has_readers, limits.READER_CHECK_IDLE_INTERVAL_S)
+                pause_s = pause_together_s(limits.READER_CHECK_IDLE_INTERVAL_S)
+                await wait_until_set(self._has_readers, pause_s)
             if self._monitored:
                 await asyncio.sleep(limits.READER_CHECK_INTERVAL_S)
                 self._check_some()

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from delivery.listening.services import ListenerServices
 from delivery.sessions.event_blocks import EventBlocks
 from eventhub.base import limits
-from eventhub.base.event_loop import Waker, run_forever, wait_until_set
+from eventhub.base.event_loop import Waker, pause_together_s, run_forever, wait_until_set
 from eventhub.eventlog.log import Follower
 from eventhub.eventlog.stored import StoredEvent, StreamInfo
 from eventhub.types.registry import ZoneHierarchy
@@ -270,7 +270,8 @@ class StreamRouter:
                 follower.advance_to(page[-1])
                 await asyncio.sleep(0)
             else:
-                await wait_until_set(self._waker, limits.SESSION_ROUTE_LOOK_S)
+                look_s = pause_together_s(limits.SESSION_ROUTE_LOOK_S)
+                await wait_until_set(self._waker, look_s)
             if monotonic() >= looked_s + limits.SESSION_ROUTES_CHECK_S:
                 looked_s = monotonic()
                 self.blocks.drop_idle()

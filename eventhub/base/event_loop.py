@@ -1,6 +1,9 @@
 """Work on an event loop: restarted tasks, time slices, waiting with a timeout. Plain module."""
 
 import asyncio
+import math
+import os
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Protocol
 from weakref import WeakValueDictionary
@@ -9,6 +12,8 @@ from eventhub.base import limits
 from eventhub.base.logs import get_logger
 
 log = get_logger(__name__)
+_OWN_PART = (math.sqrt(5) - 1) / 2  # multiples of it lie apart
+_EARLY_S = 0.01
 
 
 class Waker(Protocol):
@@ -63,3 +68,17 @@ async def wait_until_set(event: asyncio.Event, seconds: float) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def pause_together_s(seconds: float) -> float:
+    """Return how long to pause, at most so many seconds: until a moment at which other tasks of
+    this process look for work, too. What a process reads and runs has left the processor's caches
+    by the time of a look, so looks that come together take half of what they take apart. Processes
+    have moments of their own, so that they do not burden the database at once.
+    """
+    if seconds < limits.PAUSE_TOGETHER_S:
+        return seconds
+    own_s = os.getpid() * _OWN_PART % 1 * limits.PAUSE_TOGETHER_S
+    until_s = time.monotonic() + own_s + seconds
+    # a timer may fire a little early
+    return seconds - (until_s + _EARLY_S) % limits.PAUSE_TOGETHER_S + _EARLY_S

@@ -194,6 +194,7 @@ DISK_FULL_RESTART_S = 1.0  # until a part that ended on a full disk is restarted
 # --- tail and read ---
 RING_EVENTS_MAX = 8_192  # per stream and process; a power of two, slots are found by masking
 RING_BYTES_TOTAL_MAX = 32 * 1024 * 1024  # all rings of one process, shared equally; in memory
+PAUSE_TOGETHER_S = 5.0  # between the moments at which tasks of a process look for work together
 RING_IDLE_S = 10.0  # a ring outlives its last reader by this: a client that polls returns
 HEAD_POLL_INTERVAL_S = 0.25  # a lost NOTIFY costs at most this much latency
 HEAD_IDLE_INTERVAL_S = 0.8  # while a stream has no reader; less than AUTHORISATION_FRESH_S_MAX

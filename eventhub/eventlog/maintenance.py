@@ -18,7 +18,7 @@ import psycopg
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
-from eventhub.base.event_loop import run_forever, wait_until_set
+from eventhub.base.event_loop import pause_together_s, run_forever, wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.continuity import Continuity
 from eventhub.eventlog.drafts import Draft
@@ -154,7 +154,7 @@ class Maintenance:
                 metrics.DISK_FREE_BYTES.set(self._disk.space.free)
             idle = self._idle() and not self._disk.full
             pause_s = limits.DISK_IDLE_INTERVAL_S if idle else limits.DISK_CHECK_INTERVAL_S
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(pause_together_s(pause_s))
         await asyncio.Event().wait()
 
     async def _lead(self, name: str, step: Callable[[Connection, bool], Awaitable[bool]]) -> None:
@@ -170,7 +170,7 @@ class Maintenance:
                         leads = await try_lead(connection, f"eventhub {name}")
                     if not await step(connection, leads):
                         self._woken.clear()
-                        await wait_until_set(self._woken, self._pause_s())
+                        await wait_until_set(self._woken, pause_together_s(self._pause_s()))
         except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
             if isinstance(error, psycopg.errors.DiskFull):
                 self.note_refused_write()

@@ -22,7 +22,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from eventhub.base import limits
 from eventhub.base.errors import EventHubError, Gone, LogHole, SegmentMismatch
-from eventhub.base.event_loop import run_forever, wait_until_set
+from eventhub.base.event_loop import pause_together_s, run_forever, wait_until_set
 from eventhub.base.logs import get_logger
 from eventhub.eventlog.append import SQL, heads_text
 from eventhub.eventlog.continuity import Continuity
@@ -172,7 +172,7 @@ class Tail:
                     reads = TailReads(connection)
                 await self._read_received(reads)
                 if clock() >= self._poll_at_s:
-                    self._poll_at_s = clock() + self._poll_interval_s()
+                    self._poll_at_s = clock() + pause_together_s(self._poll_interval_s())
                     await self._poll(reads)
             except (*CONNECTION_ERRORS, EventHubError):
                 await _drop(connection)

@@ -30,7 +30,7 @@ from eventhub.base.errors import (
     ProducerWindow,
     SegmentMismatch,
 )
-from eventhub.base.event_loop import run_forever, wait_until_set
+from eventhub.base.event_loop import pause_together_s, run_forever, wait_until_set
 from eventhub.eventlog.append import SQL
 from eventhub.eventlog.drafts import Appended, Draft
 from eventhub.eventlog.errors import TransientUnavailable
@@ -196,7 +196,7 @@ class Transient:
             if clock() >= self._poll_at_s:
                 watched = {stream_id for stream_id, _ in self.rings.all()}
                 pause_s = limits.HEAD_POLL_INTERVAL_S if watched else limits.HEAD_REST_INTERVAL_S
-                self._poll_at_s = clock() + pause_s
+                self._poll_at_s = clock() + pause_together_s(pause_s)
                 received |= watched
             try:
                 for stream_id in received:

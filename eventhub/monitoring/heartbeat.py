@@ -17,7 +17,7 @@ from psycopg_pool import AsyncConnectionPool
 
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
-from eventhub.base.event_loop import run_forever
+from eventhub.base.event_loop import pause_together_s, run_forever
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.version import VERSION
 from eventhub.postgresql import queries
@@ -49,7 +49,7 @@ class MemberHeartbeat:
                 await self._beat()
             except DatabaseUnavailable:
                 throttled.info("member_heartbeat_postponed", kind=self._identity["kind"])
-            await asyncio.sleep(limits.MEMBER_HEARTBEAT_S)
+            await asyncio.sleep(pause_together_s(limits.MEMBER_HEARTBEAT_S))
 
     async def leave(self) -> None:
         """Record that this process ends, if the database is available."""

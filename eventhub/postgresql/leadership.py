@@ -13,7 +13,7 @@ import psycopg
 from eventhub.base import limits
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
-from eventhub.base.event_loop import wait_until_set
+from eventhub.base.event_loop import pause_together_s, wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
 from eventhub.postgresql.rows import scalars
@@ -68,7 +68,8 @@ async def watch(url: str, name: str, clock: Clock, step: Step, woken: asyncio.Ev
                 if leads:
                     pause_s = await step(connection, clock.monotonic_s() - since_s)
                 if pause_s > 0:
-                    await wait_until_set(woken, min(pause_s, limits.WATCH_REST_S))
+                    pause_s = min(pause_s, limits.WATCH_REST_S)
+                    await wait_until_set(woken, pause_together_s(pause_s))
     except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
         throttled.info("watch_postponed", watch=name, reason=type(error).__name__)
         await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)

@@ -9,6 +9,8 @@ Composition root.
 
 import asyncio
 import socket
+import time
+from email.utils import formatdate
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,21 +22,42 @@ from uvicorn.protocols.http.httptools_impl import (
     HttpToolsProtocol,
     RequestResponseCycle,
 )
+from uvicorn.server import ServerState
 
 from eventhub.base import limits
 from eventhub.base.errors import BadRequest, EventHubError, HeadersTooLarge, RequestTimeout
-from eventhub.base.event_loop import wait_until_set
 from eventhub.http.messages import Headers, Peer
 
 
+class DatedServerState(ServerState):
+    """uvicorn's state, of which the header Date is formatted when a response needs it, so that
+    nothing wakes each second.
+    """
+
+    _dated_s = 0
+
+    @property
+    def default_headers(self) -> list[tuple[bytes, bytes]]:
+        now_s = int(time.time())
+        if now_s != self._dated_s:
+            self._dated_s = now_s
+            self._headers = [(b"date", formatdate(now_s, usegmt=True).encode())]
+        return self._headers
+
+    @default_headers.setter
+    def default_headers(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Ignore uvicorn's own, which are as old as its last tick."""
+
+
 class HubServer(uvicorn.Server):
-    """uvicorn's server, which wakes once a second, not ten times, and at once for a signal."""
+    """uvicorn's server, woken by a signal, where uvicorn looks for one ten times a second."""
 
     _signalled: asyncio.Event | None = None
 
     def __init__(self, config: uvicorn.Config, ready: Path | None = None) -> None:
         """Create the server. `ready`: a file that it creates when it serves."""
         super().__init__(config)
+        self.server_state = DatedServerState()
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -45,8 +68,8 @@ class HubServer(uvicorn.Server):
     async def main_loop(self) -> None:
         self._signalled = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        while not await self.on_tick(0):  # which updates the header Date
-            await wait_until_set(self._signalled, 1.0)
+        if not self.should_exit:
+            await self._signalled.wait()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)

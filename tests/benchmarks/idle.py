@@ -38,7 +38,8 @@ def _idle(pace: Pace) -> Measure:
         hub = HubUnderTest(data, CREW)
         try:
             asyncio.run(hub.ready())
-            time.sleep(min(seconds, 40.0))  # it rests some seconds after its start
+            # it rests some seconds after its start; autovacuum analyses its new tables within 70
+            time.sleep(min(2.5 * seconds, 100.0))
             before, began_s = _used_ms(hub.supervisor), time.monotonic()
             time.sleep(seconds)
             after, passed_s = _used_ms(hub.supervisor), time.monotonic() - began_s

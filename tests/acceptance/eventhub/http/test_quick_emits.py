@@ -4,6 +4,8 @@ other emits.
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from http.client import parse_headers
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -152,3 +154,15 @@ async def test_a_revoked_key_is_refused_on_an_open_connection(zone: LiveZone) ->
             pass
     assert (answer.status, answer.body["code"]) == (401, "invalid_credentials")
     connection.writer.close()
+
+
+async def test_the_date_of_answers_follows_the_clock(zone: LiveZone) -> None:
+    zone.create_stream("orders")
+    emitter = await connect(zone)
+    answers = [await emitter.emit()]  # an ordinary one; the others are quick
+    async with asyncio.timeout(HEAR_TIMEOUT_S):
+        while answers[-1].headers["date"] == answers[0].headers["date"]:
+            answers.append(await emitter.emit())
+    first, last = (parsedate_to_datetime(answers[at].headers["date"]) for at in (0, -1))
+    assert first < last <= datetime.now(UTC) < last + timedelta(seconds=5)
+    emitter.writer.close()
