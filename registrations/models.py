@@ -379,6 +379,11 @@ class EndpointVerification(models.Model):
     outcome = TextField(null=True, db_comment="verified, or why not, as in attempts")
     status = IntegerField(null=True, db_comment="HTTP status of the answer, if there was one")
     detail = TextField(null=True, db_comment="what was wrong with the answer")
+    farewell = TextField(
+        null=True,
+        db_comment="the message to a receiver whose subscription of MCP has ended; null: a"
+        " challenge",
+    )
 
     class Meta:
         db_table = "endpoint_verifications"

@@ -333,7 +333,8 @@ def add_versions(connection: Connection, versions: Sequence[VersionRow], barrier
 def end(connection: Connection, ids: Sequence[int]) -> None:
     """End registrations, with their timers, and with the endpoints of subscriptions of MCP."""
     if ids:
-        connection.execute(SQL["end_registrations"], (ids,))
+        values = {"ids": list(ids), "farewell_s": limits.MCP_FAREWELL_S}
+        connection.execute(SQL["end_registrations"], values)
         end_of_registrations(connection, ids)
 
 

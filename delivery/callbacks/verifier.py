@@ -3,8 +3,9 @@ first one and whenever it is requested. SQL module.
 
 `cloudevents` is the handshake of CloudEvents' HTTP webhooks 1.0 (section 4): an OPTIONS request
 that names the hub, whose answer allows it and may bound the rate. `challenge` is a signed POST with
-a random value that the receiver returns; `mcp` is the same in the form of MCP Events. The
-statements are in registrations/sql/endpoints.sql.
+a random value that the receiver returns; `mcp` is the same in the form of MCP Events. In the
+same way a receiver is notified that its subscription of MCP has ended. The statements are in
+registrations/sql/endpoints.sql.
 """
 
 import asyncio
@@ -25,6 +26,7 @@ from delivery.callbacks.recorded import recorded
 from delivery.callbacks.signatures import sign
 from delivery.callbacks.sink_store import SinkStore, SinkTarget
 from delivery.callbacks.tokens import TokenSource
+from delivery.mcp.errors import NOT_FOUND
 from eventhub.base import limits
 from eventhub.postgresql.connections import Connection, wait_for_notify
 from eventhub.postgresql.rows import fetch_all
@@ -48,10 +50,26 @@ CHALLENGES: dict[Handshake, ChallengeForm] = {
 }
 
 
+# the control envelope of MCP Events: to the receiver, the subscription is not there any more
+TERMINATED = json.dumps(
+    {
+        "type": "terminated",
+        "error": {
+            "code": NOT_FOUND,
+            "message": "The subscription was deleted, or its stream was.",
+            "data": {"kind": "subscription"},
+        },
+    }
+).encode()
+
+
 class _Claimed(NamedTuple):
-    """A verification claimed by this worker; `number` is that of its request."""
+    """A verification claimed by this worker; `number` is that of its request. `farewell`: the
+    `webhook-id` of the notice that a subscription has ended, which takes its place.
+    """
 
     number: int
+    farewell: str | None
     endpoint: CallbackEndpoint
 
 
@@ -81,12 +99,9 @@ class EndpointVerifier:
         try:
             while True:
                 for claimed, target in await self._claim(connection, len(asking)):
-                    handshake = claimed.endpoint.handshake
-                    asking[asyncio.create_task(self._ask(target, handshake))] = claimed
+                    asking[asyncio.create_task(self._ask(target, claimed))] = claimed
                 for task in await _ended(connection, asking):
-                    endpoint_id, number = asking[task].endpoint.id, asking.pop(task).number
-                    result = task.result()
-                    await statements.end_verification(connection, endpoint_id, number, result)
+                    await _end(connection, asking.pop(task), task.result())
         finally:
             for task in asking:
                 task.cancel()
@@ -106,7 +121,7 @@ class EndpointVerifier:
         targets = await self._loader.targets(connection, [each.endpoint for each in found])
         return [(each, targets[each.endpoint.id]) for each in found]
 
-    async def _ask(self, target: CallbackTarget, handshake: Handshake) -> VerificationResult:
+    async def _ask(self, target: CallbackTarget, claimed: _Claimed) -> VerificationResult:
         """Return what the receiver answers; never raises."""
         if target.sink is not None:
             return await self._check(target, target.sink)
@@ -116,6 +131,10 @@ class EndpointVerifier:
         try:
             if target.oauth2 is not None:
                 target = with_token(target, await self._tokens.token(target.oauth2))
+            if claimed.farewell is not None:
+                request = signed_post(target, claimed.farewell, TERMINATED)
+                return farewell_result(await self._client.send(origin, request))
+            handshake = claimed.endpoint.handshake
             if handshake == "cloudevents":
                 return await self._handshake(target, origin)
             return await self._challenge(target, origin, CHALLENGES[handshake])
@@ -146,6 +165,16 @@ class EndpointVerifier:
         value = token_urlsafe(24)
         response = await self._client.send(origin, challenge_request(target, value, form))
         return challenge_result(response, value, target.secrets)
+
+
+async def _end(connection: Connection, claimed: _Claimed, result: VerificationResult) -> None:
+    """Write the result of a verification, or of a farewell."""
+    id, number = claimed.endpoint.id, claimed.number
+    if claimed.farewell is None:
+        await statements.end_verification(connection, id, number, result)
+    else:
+        delivered = result.outcome == "verified"
+        await statements.end_farewell(connection, id, number, delivered=delivered)
 
 
 async def _ended(
@@ -203,7 +232,19 @@ def handshake_result(
 def challenge_request(target: CallbackTarget, value: str, form: ChallengeForm) -> bytes:
     """Return the POST request with a value to return, signed like a callback."""
     body = json.dumps({"type": form.type, "challenge": value}).encode()
-    message, timestamp_s = f"{form.message}{token_hex(16)}", int(time.time())
+    return signed_post(target, f"{form.message}{token_hex(16)}", body)
+
+
+def farewell_result(response: CallbackResponse) -> VerificationResult:
+    """Return whether a receiver need not be notified again that its subscription has ended."""
+    if response.status in (410, 413):  # by MCP Events, not to be repeated
+        return VerificationResult("verified", response.status)
+    return _refusal(response) or VerificationResult("verified", response.status)
+
+
+def signed_post(target: CallbackTarget, message: str, body: bytes) -> bytes:
+    """Return a POST request with a JSON body, signed like a callback."""
+    timestamp_s = int(time.time())
     signature = sign(target.signers, message, timestamp_s, body)
     head = (
         f"{target.head}content-type: application/json\r\ncontent-length: {len(body)}\r\n"

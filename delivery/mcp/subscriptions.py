@@ -118,6 +118,8 @@ class SubscriptionMethods:
         found = await find_subscription(self._log, caller.events.principal.client_id, key)
         if found is None:
             raise not_found("subscription", "There is no such subscription.")
+        if found.enabled:  # else its receiver would be notified that it has ended
+            await self._ask(caller, "PATCH", f"/v1/endpoints/{found.endpoint}", {"enabled": False})
         await self._remove(caller, found.registration, found.endpoint)
         return {}
 

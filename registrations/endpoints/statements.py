@@ -4,6 +4,7 @@ from typing import Any, Literal, NamedTuple
 
 import psycopg
 
+from eventhub.base import limits
 from eventhub.eventlog.drafts import Appended
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement, announce_in, notify_of
@@ -82,6 +83,22 @@ async def end_verification(
         appended = None if row is None else await _announce_changed(connection, row)
     if appended is not None:
         await notify_of(connection, appended)
+
+
+async def end_farewell(
+    connection: psycopg.AsyncConnection[Any], endpoint_id: int, number: int, *, delivered: bool
+) -> None:
+    """Let an endpoint end whose receiver was notified that its subscription has ended, else have
+    another worker try again later. Needs a connection in autocommit mode.
+    """
+    key = {"id": endpoint_id, "number": number}
+    async with connection.transaction():
+        await connection.execute(SQL["lock_endpoint"], key)  # first, as a change of it does
+        if delivered:
+            await connection.execute(SQL["end_farewell"], key)
+        else:
+            values = {**key, "pause_s": limits.MCP_FAREWELL_PAUSE_S}
+            await connection.execute(SQL["put_off_farewell"], values)
 
 
 async def disable(connection: psycopg.AsyncConnection[Any], endpoint_id: int, reason: str) -> bool:

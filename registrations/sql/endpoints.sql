@@ -26,15 +26,19 @@ SELECT z.id AS zone_id, z.name AS zone,
 INSERT INTO endpoint_verifications AS v (endpoint_id) VALUES (%(id)s)
     ON CONFLICT (endpoint_id) DO UPDATE
    SET number = v.number + 1, requested_at = now(), claimed_until = NULL, ended_at = NULL, outcome = NULL, status = NULL,
-       detail = NULL
+       detail = NULL, farewell = NULL
 
 -- name: claim_verifications
--- The oldest requests, of each client at most a few at a time, so that none waits for the hanging receivers of another.
+-- The oldest requests, of each client at most a few at a time, so that none waits for the hanging receivers of another. A farewell
+-- has the key of its subscription, and is none if there is a new one.
 WITH ranked AS (
     SELECT v.endpoint_id, v.requested_at, row_number() OVER (
                PARTITION BY e.client_id ORDER BY v.claimed_until > now() DESC NULLS LAST, v.requested_at) AS place
       FROM endpoint_verifications v JOIN endpoints e ON e.id = v.endpoint_id
-     WHERE v.ended_at IS NULL AND e.deleted_at IS NULL
+     WHERE v.ended_at IS NULL AND e.deleted_at IS NULL AND v.requested_at <= now()
+       AND (v.farewell IS NULL OR NOT EXISTS (
+            SELECT FROM registrations r
+             WHERE r.client_id = e.client_id AND r.key = 'sub_' || split_part(v.farewell, '_', 3) AND r.deleted_at IS NULL))
 ), chosen AS (
     SELECT v.endpoint_id, v.number FROM ranked JOIN endpoint_verifications v USING (endpoint_id)
      WHERE place <= %(per_client_max)s AND v.ended_at IS NULL AND (v.claimed_until IS NULL OR v.claimed_until <= now())
@@ -44,7 +48,7 @@ WITH ranked AS (
 UPDATE endpoint_verifications v SET claimed_until = now() + make_interval(secs => %(claim_s)s)
   FROM chosen JOIN endpoints e ON e.id = chosen.endpoint_id JOIN zones z ON z.id = e.zone_id
  WHERE v.endpoint_id = chosen.endpoint_id
-RETURNING chosen.number, e.id, {callback_columns}
+RETURNING chosen.number, v.farewell, e.id, {callback_columns}
 
 -- name: lock_endpoint
 SELECT id FROM endpoints WHERE id = %(id)s FOR NO KEY UPDATE
@@ -52,6 +56,19 @@ SELECT id FROM endpoints WHERE id = %(id)s FOR NO KEY UPDATE
 -- name: end_verification
 UPDATE endpoint_verifications
    SET ended_at = now(), claimed_until = NULL, outcome = %(outcome)s, status = %(status)s, detail = %(detail)s
+ WHERE endpoint_id = %(id)s AND number = %(number)s AND ended_at IS NULL
+
+-- name: end_farewell
+-- The receiver was notified: its endpoint ends.
+WITH ended AS (
+    UPDATE endpoint_verifications SET ended_at = now(), claimed_until = NULL, outcome = 'verified'
+     WHERE endpoint_id = %(id)s AND number = %(number)s AND ended_at IS NULL
+    RETURNING endpoint_id
+)
+UPDATE endpoints e SET expires_at = now() FROM ended WHERE e.id = ended.endpoint_id
+
+-- name: put_off_farewell
+UPDATE endpoint_verifications SET requested_at = now() + make_interval(secs => %(pause_s)s), claimed_until = NULL
  WHERE endpoint_id = %(id)s AND number = %(number)s AND ended_at IS NULL
 
 -- name: verified

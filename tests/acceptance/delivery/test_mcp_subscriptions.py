@@ -225,20 +225,69 @@ async def test_a_subscription_begins_at_its_cursor_and_ends_with_its_time(
         assert endpoints(hub, zone) == []
 
 
-async def test_the_endpoint_of_a_subscription_ends_with_its_registration(
+# whether a farewell that failed waits for its next attempt
+WAITING = "SELECT 1 FROM endpoint_verifications WHERE endpoint_id = %s AND requested_at > now()"
+
+
+def farewells(sink: Sink) -> list[Called]:
+    return [called for called in sink.at("/") if called.json.get("type") == "terminated"]
+
+
+def ended(hub: LiveHub, zone: LiveZone) -> list[int]:
+    """Delete what has expired; return the endpoints that are left."""
+    delete_expired(hub.database_url)
+    return [one["id"] for one in endpoints(hub, zone)]
+
+
+async def test_a_receiver_is_notified_that_its_subscription_was_deleted(
     hub: LiveHub, zone: LiveZone, receiver: Sink
 ) -> None:
     shop(zone)
+    receiver.answer = lambda called: (503 if called.json.get("type") == "terminated" else 200, {})
     async with connected(hub, zone.admin) as mcp:
         first = await subscribe(mcp, receiver)
         await subscribe(mcp, receiver, arguments={"stream": "orders"}, ttlMs=None)
     found = hub.call("GET", "/v1/registrations", key=zone.admin).json["items"]
     own, other = sorted(found, key=lambda one: bool(one["key"] != first["id"]))
     assert hub.call("DELETE", f"/v1/registrations/{own['id']}", key=zone.admin).status == 204
-    delete_expired(hub.database_url)
-    assert [one["id"] for one in endpoints(hub, zone)] == [other["endpoint"]]
+    await until(lambda: len(farewells(receiver)) == 1)
+    await until(lambda: hub.sql(WAITING, own["endpoint"]) == [(1,)])
+    receiver.answer = answer_ok
+    hub.sql("UPDATE endpoint_verifications SET requested_at = now() WHERE farewell IS NOT NULL")
+    hub.sql("NOTIFY eventhub_verifications")
+    await until(lambda: len(farewells(receiver)) == 2)
+    for called in farewells(receiver):
+        assert called.verified(SECRET)
+        assert called.headers["x-mcp-subscription-id"] == first["id"]
+        assert called.id.startswith("msg_terminated_")
+        assert called.json["error"]["code"] == -32023
+    assert len({called.id for called in farewells(receiver)}) == 1
+    await until(lambda: ended(hub, zone) == [other["endpoint"]])
     order(zone, 2)
     await until(lambda: totals([one.json for one in occurrences(receiver)]) == [2])
+    async with connected(hub, zone.admin) as mcp:
+        gone = {"name": NAME, "delivery": {"url": receiver.url()}}
+        await mcp.ask("events/unsubscribe", **gone, arguments={"stream": "orders"})
+    assert endpoints(hub, zone) == []
+    assert len(farewells(receiver)) == 2
+
+
+async def test_a_receiver_that_was_subscribed_again_is_not_notified_of_the_end_before(
+    hub: LiveHub, zone: LiveZone, receiver: Sink
+) -> None:
+    shop(zone)
+    receiver.answer = lambda called: (503 if called.json.get("type") == "terminated" else 200, {})
+    async with connected(hub, zone.admin) as mcp:
+        first = await subscribe(mcp, receiver)
+        [one] = hub.call("GET", "/v1/registrations", key=zone.admin).json["items"]
+        assert hub.call("DELETE", f"/v1/registrations/{one['id']}", key=zone.admin).status == 204
+        await until(lambda: hub.sql(WAITING, one["endpoint"]) == [(1,)])
+        assert (await subscribe(mcp, receiver))["id"] == first["id"]
+        hub.sql("UPDATE endpoint_verifications SET requested_at = now() WHERE farewell IS NOT NULL")
+        hub.sql("NOTIFY eventhub_verifications")
+        later = {"mode": "webhook", "url": receiver.url("/later"), "secret": SECRET}
+        await mcp.ask("events/subscribe", name=NAME, arguments=ARGUMENTS, delivery=later)
+    assert len(farewells(receiver)) == 1
 
 
 async def test_a_refused_occurrence_is_not_repeated_and_the_subscription_goes_on(
