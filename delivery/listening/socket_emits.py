@@ -9,7 +9,6 @@ from eventhub.access.sessions import UnknownSession, WrongSessionKind
 from eventhub.base import limits
 from eventhub.base.fair_queue import Admission
 from eventhub.event.inbound import JSON, parse
-from eventhub.eventlog.errors import StreamDeleting
 from eventhub.http.emit import EmitServices, Sender, emit, require_emit, require_quotas
 
 
@@ -35,8 +34,7 @@ class SocketEmits:
         info = await authorizer.stream(principal, message.stream)
         if principal.rates is not None or principal.storage_quota is not None:
             await require_quotas(authorizer, principal, info)
-        if info.deletes_at_us is not None:
-            raise StreamDeleting.of(message.stream, info.deletes_at_us)
+        info = await authorizer.lasting(principal, info)
         body = bytes(message.events)
         slots = 1 + len(body) // limits.EMIT_BYTES_PER_SLOT
         async with self._emits.hold(principal.queue_owner, slots):

@@ -43,7 +43,7 @@ from eventhub.base.errors import (
 )
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.event.envelope import DEFAULT_MASK, Event
-from eventhub.eventlog.errors import StreamDeleted
+from eventhub.eventlog.errors import StreamDeleted, StreamDeleting
 from eventhub.eventlog.log import Follower, Log
 from eventhub.eventlog.read import find_stream
 from eventhub.eventlog.stored import StreamInfo
@@ -173,6 +173,21 @@ class Authorizer:
             found = await self._once(key, lambda: self._find_stream(*key))
         return found
 
+    async def lasting(self, principal: Principal, stream: StreamInfo) -> StreamInfo:
+        """Return the stream, looked up again if it is to be deleted, so that the first emit after
+        the deletion was withdrawn is accepted. Raises StreamDeleting, UnknownStream.
+        """
+        if stream.deletes_at_us is None:
+            return stream
+        key = (principal.zone_id, stream.name)
+        return await self._once(("lasting", *key), lambda: self._find_lasting(*key))
+
+    async def _find_lasting(self, zone_id: int, name: str) -> StreamInfo:
+        found = await self._find_stream(zone_id, name)
+        if found.deletes_at_us is not None:
+            raise StreamDeleting.of(name, found.deletes_at_us)
+        return found
+
     async def require_present(self, principal: Principal, stream: StreamInfo) -> None:
         """Raise StreamDeleted if the stream was deleted, also if there is a new one of its name."""
         try:
@@ -258,7 +273,7 @@ class Authorizer:
             try:
                 found: T = await asyncio.shield(lookup.result)
                 return found
-            except (InvalidCredentials, UnknownSession, UnknownStream):
+            except (InvalidCredentials, StreamDeleting, UnknownSession, UnknownStream):
                 if lookup.started_s >= requested_s:
                     raise
 

@@ -12,7 +12,6 @@ from eventhub.event.inbound import JSON
 from eventhub.event.plain_events import plain_payloads
 from eventhub.event.requests import EmitRequest, read_events
 from eventhub.eventlog.drafts import Draft
-from eventhub.eventlog.errors import StreamDeleting
 from eventhub.eventlog.stored import StreamInfo
 from eventhub.http.call import Call
 from eventhub.http.emit import (
@@ -86,9 +85,7 @@ async def _authorized(call: Call, stream: str, credential: str) -> tuple[Princip
     info = await call.find_stream(principal, stream)
     if principal.rates is not None or principal.storage_quota is not None:
         await require_quotas(call.authorizer, principal, info)
-    if info.deletes_at_us is not None:
-        raise StreamDeleting.of(stream, info.deletes_at_us)
-    return principal, info
+    return principal, await call.authorizer.lasting(principal, info)
 
 
 async def _append(call: Call, sender: Sender, info: StreamInfo, request: EmitRequest) -> Response:

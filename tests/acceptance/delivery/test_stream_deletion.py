@@ -91,6 +91,20 @@ async def test_a_scheduled_deletion_refuses_what_is_new_and_can_be_withdrawn(
         ask(zone, "POST", "streams/orders/restore").refused(409, "not_deleting")
 
 
+def test_the_first_emit_after_a_withdrawn_deletion_is_accepted(zone: LiveZone) -> None:
+    """Regression: it was refused while the process had not yet read of the withdrawal."""
+    zone.create_stream("orders")
+    for _ in range(5):
+        assert ask(zone, "DELETE", "streams/orders").status == 202
+        for web in zone.hub.web:
+            while (answer := zone.emit("orders", EVENT, url=web.url)).status == 200:
+                pass
+            answer.refused(409, "stream_deleting")
+        assert ask(zone, "POST", "streams/orders/restore").status == 200
+        stored = [zone.emit("orders", EVENT, url=web.url) for web in zone.hub.web]
+        assert [answer.status for answer in stored] == [200] * len(stored), stored
+
+
 def test_a_deletion_needs_the_right_the_zone_and_no_hold(hub: LiveHub, zone: LiveZone) -> None:
     stream = zone.create_stream("orders", hold="case 7")
     stranger, weak = hub.new_zone().admin, zone.key("emit:*", "listen:*")
