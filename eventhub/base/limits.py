@@ -817,8 +817,8 @@ ENDPOINT_STATISTICS_DELETED_MAX = 10_000  # older rows of each step in one state
 
 # --- health ---
 HEALTH_CHECK_INTERVAL_S = 2.0  # between a web process's checks of the components; a few ms each
-HEALTH_REQUESTED_S = 20.0  # while no request came for this long, pauses are longer by ...
-HEALTH_REST_S = 10.0  # ... less than a check stays valid (HEALTH_STALE_S_MAX)
+HEALTH_REQUESTED_S = 20.0  # while no request came for this long, checks are rarer:
+HEALTH_REST_S = 10.0  # between two of them; a check stays valid for longer (HEALTH_STALE_S_MAX)
 HEALTH_CHECK_MS_MAX = 1_000  # one statement of a check; one that takes longer is unknown
 HEALTH_STALE_S_MAX = 20.0  # an older check does not describe the present
 HEALTH_HEARTBEAT_INTERVAL_S = 20.0  # between heartbeats of the timetable

@@ -46,7 +46,7 @@ class DatedServerState(ServerState):
 
     @default_headers.setter
     def default_headers(self, headers: list[tuple[bytes, bytes]]) -> None:
-        """Ignore uvicorn's own, which are as old as its last tick."""
+        """Ignore the empty list that uvicorn begins with."""
 
 
 class HubServer(uvicorn.Server):

@@ -233,6 +233,23 @@ def farewells(sink: Sink) -> list[Called]:
     return [called for called in sink.at("/") if called.json.get("type") == "terminated"]
 
 
+def no_farewell(called: Called) -> tuple[int, dict[str, str]]:
+    return 503 if called.json.get("type") == "terminated" else 200, {}
+
+
+async def delete(hub: LiveHub, zone: LiveZone, registration: dict[str, Any]) -> None:
+    """Delete the registration of a subscription whose receiver takes no farewell."""
+    path = f"/v1/registrations/{registration['id']}"
+    assert hub.call("DELETE", path, key=zone.admin).status == 204
+    await until(lambda: hub.sql(WAITING, registration["endpoint"]) == [(1,)])
+
+
+def retry_farewells(hub: LiveHub) -> None:
+    """Let what waits for its next attempt be due."""
+    hub.sql("UPDATE endpoint_verifications SET requested_at = now() WHERE farewell IS NOT NULL")
+    hub.sql("NOTIFY eventhub_verifications")
+
+
 def ended(hub: LiveHub, zone: LiveZone) -> list[int]:
     """Delete what has expired; return the endpoints that are left."""
     delete_expired(hub.database_url)
@@ -243,18 +260,16 @@ async def test_a_receiver_is_notified_that_its_subscription_was_deleted(
     hub: LiveHub, zone: LiveZone, receiver: Sink
 ) -> None:
     shop(zone)
-    receiver.answer = lambda called: (503 if called.json.get("type") == "terminated" else 200, {})
+    receiver.answer = no_farewell
     async with connected(hub, zone.admin) as mcp:
         first = await subscribe(mcp, receiver)
         await subscribe(mcp, receiver, arguments={"stream": "orders"}, ttlMs=None)
     found = hub.call("GET", "/v1/registrations", key=zone.admin).json["items"]
     own, other = sorted(found, key=lambda one: bool(one["key"] != first["id"]))
-    assert hub.call("DELETE", f"/v1/registrations/{own['id']}", key=zone.admin).status == 204
-    await until(lambda: len(farewells(receiver)) == 1)
-    await until(lambda: hub.sql(WAITING, own["endpoint"]) == [(1,)])
+    await delete(hub, zone, own)
+    assert len(farewells(receiver)) == 1
     receiver.answer = answer_ok
-    hub.sql("UPDATE endpoint_verifications SET requested_at = now() WHERE farewell IS NOT NULL")
-    hub.sql("NOTIFY eventhub_verifications")
+    retry_farewells(hub)
     await until(lambda: len(farewells(receiver)) == 2)
     for called in farewells(receiver):
         assert called.verified(SECRET)
@@ -276,15 +291,13 @@ async def test_a_receiver_that_was_subscribed_again_is_not_notified_of_the_end_b
     hub: LiveHub, zone: LiveZone, receiver: Sink
 ) -> None:
     shop(zone)
-    receiver.answer = lambda called: (503 if called.json.get("type") == "terminated" else 200, {})
+    receiver.answer = no_farewell
     async with connected(hub, zone.admin) as mcp:
         first = await subscribe(mcp, receiver)
         [one] = hub.call("GET", "/v1/registrations", key=zone.admin).json["items"]
-        assert hub.call("DELETE", f"/v1/registrations/{one['id']}", key=zone.admin).status == 204
-        await until(lambda: hub.sql(WAITING, one["endpoint"]) == [(1,)])
+        await delete(hub, zone, one)
         assert (await subscribe(mcp, receiver))["id"] == first["id"]
-        hub.sql("UPDATE endpoint_verifications SET requested_at = now() WHERE farewell IS NOT NULL")
-        hub.sql("NOTIFY eventhub_verifications")
+        retry_farewells(hub)
         later = {"mode": "webhook", "url": receiver.url("/later"), "secret": SECRET}
         await mcp.ask("events/subscribe", name=NAME, arguments=ARGUMENTS, delivery=later)
     assert len(farewells(receiver)) == 1

@@ -1,6 +1,5 @@
 """Pauses of the tasks of a process that look for work now and then."""
 
-import math
 import os
 import time
 
@@ -53,6 +52,5 @@ def test_processes_have_moments_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     gaps = [
         later - earlier for earlier, later in zip(sorted(found), sorted(found)[1:], strict=False)
     ]
-    assert len(found) == 8
     assert min(gaps) > 0.2
-    assert math.isclose(sum(gaps), max(found) - min(found))
+    assert sum(gaps) > limits.PAUSE_TOGETHER_S / 2, "spread over the time between two moments"
