@@ -1,9 +1,10 @@
 """The only writer of the log. SQL module.
 
 An append is one statement, the function in sql/functions/append.v1.sql: it locks the heads,
-assigns sequences, detects duplicates, rolls segments and inserts. This module builds its arguments
-and reads its rows. `append_in` runs it inside a caller's transaction, the group commit
-(appender.py) on a connection of its own.
+assigns sequences, detects duplicates, rolls segments and inserts. Events of one stream for which
+there is nothing else to do are appended by a shorter statement, which takes half as long. This
+module builds their arguments and reads their rows. `append_in` runs the function inside a caller's
+transaction, the group commit (appender.py) either one on a connection of its own.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ from eventhub.eventlog.errors import Changed
 from eventhub.eventlog.stored import Cursor
 from eventhub.postgresql import queries
 from eventhub.postgresql.arrays import adapt, bytea_array, int4, int8_array, text_array
+from eventhub.postgresql.prepared import Values
 from eventhub.postgresql.rows import in_order, scalars
 
 SQL = queries.load("eventhub/eventlog/sql/append.sql")
@@ -42,7 +44,7 @@ class AppendRow(NamedTuple):
 Rows = Sequence[tuple[Any, ...]]  # with the fields of an AppendRow
 
 
-Call = Callable[[Sequence[Any]], Awaitable[Rows]]  # calls the function with encoded arguments
+Call = Callable[[str, Values], Awaitable[Rows]]  # runs a statement of append.sql
 
 
 class _Refusal(NamedTuple):
@@ -57,10 +59,10 @@ async def append_batch(
 ) -> AppendedBatch:
     """Append several requests in one transaction, on a connection in autocommit mode."""
 
-    async def call(arguments: Sequence[Any]) -> Rows:
+    async def call(statement: str, arguments: Values) -> Rows:
         cursor = connection.cursor(binary=True, row_factory=in_order(AppendRow))
         adapt(cursor)
-        await cursor.execute(SQL["append"], arguments)
+        await cursor.execute(SQL[statement], arguments)
         return await cursor.fetchall()
 
     return await append_requests(call, requests)
@@ -77,8 +79,10 @@ async def append_requests(call: Call, requests: list[Request]) -> AppendedBatch:
         accepted = [request for at, request in enumerate(requests) if at not in refused]
         drafts = list(chain.from_iterable(accepted))
         rows: Rows = []
-        if drafts:
-            rows = await call(_arguments(drafts))
+        if _are_plain(drafts):
+            rows = await call("append_plain", _plain_arguments(drafts))
+        if drafts and not rows:
+            rows = await call("append", _arguments(drafts))
         problems = _refusals(rows, requests, refused)
         if not problems:
             return _batch(requests, refused, drafts, rows)
@@ -170,6 +174,27 @@ def notify(connection: psycopg.Connection[Any], heads: dict[int, int]) -> None:
 def heads_text(heads: dict[int, int]) -> str:
     """Return the payload of a NOTIFY: `stream:head` pairs separated by spaces."""
     return " ".join(f"{stream_id}:{sequence}" for stream_id, sequence in heads.items())
+
+
+def _are_plain(drafts: Request) -> bool:
+    stream_id = drafts[0].stream_id if drafts else 0
+    return stream_id > 0 and all(
+        draft.stream_id == stream_id
+        and draft.producer is None
+        and not draft.token
+        and not draft.key
+        for draft in drafts
+    )
+
+
+def _plain_arguments(drafts: Request) -> dict[str, Any]:
+    return {
+        "stream": drafts[0].stream_id,
+        "count": len(drafts),
+        "bytes": sum(len(draft.payload) for draft in drafts),
+        "masks": int8_array([_signed(draft.mask) for draft in drafts]),
+        "payloads": bytea_array([draft.payload for draft in drafts]),
+    }
 
 
 def _arguments(drafts: Request) -> tuple[bytes | None, ...]:

@@ -6,7 +6,6 @@ transaction is in flight.
 """
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -33,7 +32,7 @@ from eventhub.postgresql.connections import (
     broken,
     connect,
 )
-from eventhub.postgresql.prepared import fetch_prepared
+from eventhub.postgresql.prepared import Values, fetch_prepared
 
 log = get_logger(__name__)
 
@@ -210,6 +209,7 @@ class Appender:
         try:
             with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
                 proof = await self._tail.continuity.prove(connection)
+                await connection.execute("SET plan_cache_mode = force_generic_plan")
                 if self._durability == "async":
                     await connection.execute("SET synchronous_commit = off")
         except BaseException as error:
@@ -240,8 +240,8 @@ class Appender:
 _closing: set["asyncio.Future[None]"] = set()
 
 
-async def _append(connection: Connection, arguments: Sequence[bytes]) -> Rows:
-    return await fetch_prepared(connection, AppendRow, SQL["append"], arguments)
+async def _append(connection: Connection, statement: str, arguments: Values) -> Rows:
+    return await fetch_prepared(connection, AppendRow, SQL[statement], arguments)
 
 
 def _answer(waiting: _WaitingRequest, outcome: Outcome) -> None:

@@ -81,6 +81,7 @@ TIMETABLE = {
 
 
 log = get_logger(__name__)
+_MOMENTS_S = 15  # regular entries run at multiples of it, so that beat wakes once for all
 _FACTS_S = 1.0  # the age of what is known of the entries' work when they are due
 # A daily time reached before the clock was set back does not run again; a last run further ahead
 # than the next daily time cannot be real.
@@ -123,6 +124,24 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
         """
         return True
 
+    def adjust(self, n: float | None, drift: float = 0.0) -> float | None:
+        """Return how long to wait: until the entry is due. Celery would wake 10 ms before, and ask
+        without a pause until then.
+        """
+        return n
+
+    def reserve(self, entry: ScheduleEntry) -> ScheduleEntry:
+        """Note that an entry runs."""
+        reserved = super().reserve(entry)
+        late_s = _past_moment_s(reserved, reserved.last_run_at.timestamp())
+        reserved.last_run_at -= timedelta(seconds=late_s)
+        return reserved
+
+    def _when(self, entry: ScheduleEntry, next_time_to_run: float) -> float:
+        """Return when an entry runs in so many seconds: at a moment that it shares with others."""
+        when_s = float(super()._when(entry, next_time_to_run))
+        return when_s - _past_moment_s(entry, when_s) if next_time_to_run else when_s
+
     def _beat(self, interval_s: float) -> None:
         """Write a heartbeat, unless there was one within an interval."""
         now_s = time.monotonic()
@@ -156,6 +175,12 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
         sent_s, log_then = self._sent.get(name, (float("-inf"), None))
         known = log is not None and log == log_then
         return not known or now_s - sent_s >= limits.TIMETABLE_REST_S
+
+
+def _past_moment_s(entry: ScheduleEntry, at_s: float) -> float:
+    """Return how long ago, at a time, the last moment was that the entry shares with others."""
+    daily = isinstance(entry.schedule, crontab)
+    return 0.0 if daily else at_s % min(_MOMENTS_S, entry.schedule.seconds)
 
 
 def _is_ahead(entry: ScheduleEntry, now: datetime | None) -> bool:

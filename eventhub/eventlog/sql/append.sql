@@ -4,6 +4,27 @@ SELECT outcome, draft, stream, segment, first, last, appended_at_us, watchers FR
     %b::bytea[], %b::text[], %b::bigint[]
 )
 
+-- name: append_plain
+-- The append of events of one stream without producers, tokens and keys. No row: nothing was stored, because there is no such
+-- stream or its segment would be full, which the function takes care of.
+WITH head AS (
+    UPDATE heads h
+       SET sequence = h.sequence + %(count)s::integer, bytes = h.bytes + %(bytes)s::bigint
+      FROM streams s
+     WHERE h.stream_id = %(stream)s::bigint AND s.id = h.stream_id
+       AND h.sequence - h.first + 1 + %(count)s::integer < s.segment_events_max
+       AND h.bytes + %(bytes)s::bigint < s.segment_bytes_max
+    RETURNING h.stream_id, h.segment, h.segment_id, h.partition_id, h.sequence - %(count)s::integer AS before, h.sequence AS last,
+              h.watchers, clock_timestamp() AS at
+), stored AS (
+    INSERT INTO events (segment_id, sequence, mask, partition_id, payload, appended_at)
+    SELECT h.segment_id, h.before + v.n, v.mask, h.partition_id, v.payload, h.at
+      FROM head h, unnest(%(masks)s::bigint[], %(payloads)s::bytea[]) WITH ORDINALITY AS v (mask, payload, n)
+)
+SELECT 'run' AS outcome, NULL::integer AS draft, stream_id AS stream, segment, before + 1 AS first, last,
+       (extract(epoch FROM at) * 1000000)::bigint AS appended_at_us, watchers
+  FROM head
+
 -- name: notify
 -- Never inside the appending transaction, where it would serialize all commits of the server.
 SELECT pg_notify('eventhub_heads', %s)

@@ -1,7 +1,8 @@
 """The timetable when the clock is set back."""
 
+from collections import Counter
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,37 @@ def test_entries_that_the_database_has_nothing_for_are_not_sent(
         for each in beat.schedule.values():
             beat.apply_entry(each)
     assert sorted(name for name in sent if name in FOUND) == sorted([entry, *FOUND])
+    beat.close()
+
+
+def test_entries_run_at_the_same_moments(
+    app: Celery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beat woke for each by itself, and did not sleep in the last 10 ms before."""
+    clock = datetime(2026, 11, 29, 12, 0, 7, 310_000, tzinfo=UTC)
+    monkeypatch.setattr(Celery, "now", lambda _: clock)
+    monkeypatch.setattr(HeartbeatWriter, "timetable", lambda _: NOTHING)
+    ran: list[tuple[str, datetime]] = []
+    app.conf.beat_schedule = {
+        str(every_s): {"task": "t", "schedule": timedelta(seconds=every_s)}
+        for every_s in (15, 30, 60)
+    }
+    beat = SteadyScheduler(app, schedule_filename=str(tmp_path / "beat"))
+    monkeypatch.setattr(
+        Scheduler,
+        "apply_async",
+        lambda _, entry, **__: ran.append((beat.reserve(entry).name, clock)),
+    )
+    waits = 0
+    end = clock + timedelta(minutes=11)
+    while clock < end:
+        pause_s = beat.tick()
+        waits += pause_s > 0
+        clock += timedelta(seconds=pause_s, milliseconds=3)  # a step takes its time
+    assert waits <= 11 * 4 + 4  # the first minute has more
+    steady = [(name, at) for name, at in ran if end - timedelta(minutes=9) <= at < end]
+    assert Counter(name for name, _ in steady) == {"15": 36, "30": 18, "60": 9}
+    assert all(at.timestamp() % 15 < 0.2 for _, at in steady)
     beat.close()
 
 
