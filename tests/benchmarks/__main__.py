@@ -30,6 +30,7 @@ from tests.benchmarks import (
     neighbours,
     pattern_plot,
     patterns,
+    peers_plot,
     pull,
     push,
     replay,
@@ -81,9 +82,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="which; all if none is given")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as JSON")
-    parser.add_argument(
-        "--plot", type=Path, metavar="FILE", help="draw `cursors`, `match` or `patterns`"
-    )
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the figures there, as SVG")
     parser.add_argument("--only", metavar="CASE", action="append", help="only such cases")
     parser.add_argument("--seconds", type=float, help=f"of one reading ({standard.seconds})")
     parser.add_argument("--repeat", type=int, help=f"readings of each side ({standard.repeat})")
@@ -135,17 +134,23 @@ def run(options: argparse.Namespace) -> None:
     if options.json is not None:
         text = json.dumps(report.as_json(results, machine), indent=2)
         options.json.write_text(text + "\n")
-    drawn = [result for result in results if result.case.name.startswith("cursor_")]
-    if options.plot is not None and drawn:
-        options.plot.write_text(cursors.plot(drawn, pace.streams[-1]))
-    costs = [result for result in results if result.case.name.startswith("match_cost_")]
-    if options.plot is not None and costs and not drawn:
-        options.plot.write_text(match_plot.plot(costs, pace.matched[-1]))
-    drawn = [result for result in results if result.case.name.startswith("pattern_")]
-    if options.plot is not None and drawn:
-        options.plot.write_text(pattern_plot.plot(drawn))
+    if options.plot is not None and results:
+        options.plot.write_text(drawing(results, pace))
     if failures:
         sys.exit("\n".join(failures))
+
+
+def drawing(results: Sequence[Result], pace: Pace) -> str:
+    """Draw the first of the families of cases that were measured, or all cases as bars."""
+    families: dict[str, Callable[[Sequence[Result]], str]] = {
+        "cursor_": lambda found: cursors.plot(found, pace.streams[-1]),
+        "match_cost_": lambda found: match_plot.plot(found, pace.matched[-1]),
+        "pattern_": pattern_plot.plot,
+    }
+    for prefix, plot in families.items():
+        if found := [result for result in results if result.case.name.startswith(prefix)]:
+            return plot(found)
+    return peers_plot.plot(results)
 
 
 def run_cases(expected: list[Case], pace: Pace) -> tuple[list[Result], list[str]]:

@@ -4,12 +4,14 @@ import json
 from collections.abc import Callable
 from functools import cache
 
-from tests.benchmarks import events
-from tests.benchmarks.baselines import socketio
-from tests.benchmarks.load.jobs import SocketsJob, Target
+from tests.benchmarks import events, nats
+from tests.benchmarks.baselines import centrifuge, socketio
+from tests.benchmarks.load.jobs import NatsLatencyJob, SocketsJob, Target
+from tests.benchmarks.load.start import run_load
 from tests.benchmarks.shape import Case, Measure, Pace, Reading
 from tests.benchmarks.world import World
 
+PROCESSES = (2, 4)
 LAGGING = 2  # one that reads nothing and one that reads little, beside the timed sockets
 LAGGING_MAX = 1.2  # times the p99 without them
 HISTORY = "push.history"
@@ -36,7 +38,11 @@ def cases(world: World, pace: Pace) -> list[Case]:
             name="latency_1",
             unit="ms",
             product=_latency(world, pace, 1),
-            baselines={"plain_asgi_broadcast": _plain_latency(world, pace)},
+            baselines={
+                "plain_asgi_broadcast": _plain_latency(world, pace),
+                **_broadcasters(world, pace, 1),
+                **({"jetstream_sync": _jetstream(pace)} if nats.flushes() else {}),
+            },
             floor=5.0,
             goal=2.5,
             lower_is_better=True,
@@ -67,32 +73,41 @@ def _fan_outs(world: World, pace: Pace) -> list[Case]:
             name="latency_100",
             unit="ms",
             product=_latency(world, _fewer(pace, 5), 100),
-            baselines=_socketio(world, _fewer(pace, 5), 100),
+            baselines=_broadcasters(world, _fewer(pace, 5), 100),
             lower_is_better=True,
         ),
         Case(
             name="fanout_1000",
             unit="frames/s",
             product=_flood(world, pace, pace.many_sockets, per_body=20, ahead=200),
-            baselines=_socketio(world, pace, pace.many_sockets, per_body=20, ahead=200),
+            baselines=_broadcasters(world, pace, pace.many_sockets, per_body=20, ahead=200),
+        ),
+        *(
+            Case(
+                name=f"fanout_processes_{count}",
+                unit="frames/s",
+                product=_by_processes(world, pace, count),
+                baselines={"one_process": _by_processes(world, pace, 1)},
+            )
+            for count in (PROCESSES if pace.own_hubs else PROCESSES[:1])
         ),
         Case(
             name="fanout_100_single",
             unit="frames/s",
             product=_flood(world, pace, 100, per_body=1, ahead=8),
-            baselines=_socketio(world, pace, 100, ahead=8),
+            baselines=_broadcasters(world, pace, 100, ahead=8),
         ),
         Case(
             name="fanout_1000_single",
             unit="frames/s",
             product=_flood(world, pace, pace.many_sockets, per_body=1, ahead=8),
-            baselines=_socketio(world, pace, pace.many_sockets, ahead=8),
+            baselines=_broadcasters(world, pace, pace.many_sockets, ahead=8),
         ),
         Case(
             name="latency_1000",
             unit="ms",
             product=_latency(world, _fewer(pace, 20), pace.many_sockets),
-            baselines=_socketio(world, _fewer(pace, 20), pace.many_sockets),
+            baselines=_broadcasters(world, _fewer(pace, 20), pace.many_sockets),
             lower_is_better=True,
         ),
         Case(
@@ -141,25 +156,44 @@ def _flood(world: World, pace: Pace, sockets: int, *, per_body: int, ahead: int)
     return measure
 
 
-def _socketio(
+def _by_processes(world: World, pace: Pace, count: int) -> Measure:
+    """Measure so many web processes: one is posted to, and sockets are connected to all in turn."""
+
+    def measure() -> Reading:
+        further = world.products(count)[1:]
+        job = _product_job(world, pace, pace.many_sockets)
+        body = events.batch(20).decode()
+        job = job._replace(body=body, events_per_body=20, ahead=200, connections=4, samples=0)
+        ports, pids = [one.port for one in further], [one.pid for one in further]
+        return _frames(world, job._replace(ports=ports, pids=pids))
+
+    return measure
+
+
+def _broadcasters(
     world: World, pace: Pace, sockets: int, *, per_body: int = 1, ahead: int = 0
 ) -> dict[str, Measure]:
-    """Return the baseline of socket.io, if it is installed: with `ahead` its frames a second, else
-    its latency.
+    """Return the baselines of socket.io and of Centrifugo's library, of those that are there: with
+    `ahead` their frames a second, else their latency.
     """
 
-    def job() -> SocketsJob:
-        made = _product_job(world, pace, sockets)
-        body = made.body if per_body == 1 else events.batch(per_body).decode()
-        target, listen, mark = world.socketio_target(), socketio.CONNECT, socketio.MARK
-        made = made._replace(target=target, listen=listen, mark=mark, body=body)
-        if not ahead:
-            return made
-        return made._replace(events_per_body=per_body, ahead=ahead, connections=4, samples=0)
+    def measure(name: str, listen: str, mark: str) -> Measure:
+        def job() -> SocketsJob:
+            made = _product_job(world, pace, sockets)
+            body = made.body if per_body == 1 else events.batch(per_body).decode()
+            target = world.broadcaster_target(name)
+            made = made._replace(target=target, listen=listen, mark=mark, body=body)
+            if not ahead:
+                return made
+            return made._replace(events_per_body=per_body, ahead=ahead, connections=4, samples=0)
 
-    if socketio.folder() is None:
-        return {}
-    return {"socket_io": (lambda: _frames(world, job())) if ahead else _timed(world, job)}
+        return (lambda: _frames(world, job())) if ahead else _timed(world, job)
+
+    return {
+        name: measure(name, module.CONNECT, module.MARK)
+        for name, module in (("socketio", socketio), ("centrifuge", centrifuge))
+        if module.available()
+    }
 
 
 def _group_send(world: World, pace: Pace) -> Measure:
@@ -182,7 +216,8 @@ def _baseline_job(target: Target, pace: Pace, *, sockets: int) -> SocketsJob:
 
 def _frames(world: World, job: SocketsJob) -> Reading:
     server = world.server_of(job.target)
-    figures = world.load(f"fan-out to {job.sockets} sockets", job._replace(pid=server.pid))
+    job = job._replace(pids=[server.pid, *job.pids])
+    figures = world.load(f"fan-out to {job.sockets} sockets", job)
     return Reading(figures.pop("per_s"), figures)
 
 
@@ -221,6 +256,18 @@ def _plain_latency(world: World, pace: Pace, *, library: bool = False) -> Measur
         return made._replace(samples=pace.latency_samples, library=library)
 
     return _timed(world, job)
+
+
+def _jetstream(pace: Pace) -> Measure:
+    """Measure a JetStream that flushes each message to the disk, with a push consumer."""
+
+    def measure() -> Reading:
+        with nats.running(sync=True) as server:
+            target = Target(server.port, "", {})
+            figures = run_load(NatsLatencyJob(target, events.one().decode(), pace.latency_samples))
+        return Reading(figures.pop("p50_ms"), figures)
+
+    return measure
 
 
 def _timed(world: World, job: Callable[[], SocketsJob]) -> Measure:

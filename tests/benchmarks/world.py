@@ -178,9 +178,9 @@ class World:
         argv = ["-m", "tests.benchmarks.baselines.serve", app]
         return self._server(app.replace(":", "-"), argv, "/")
 
-    def socketio_target(self) -> Target:
-        """Return the target of a socket.io server."""
-        server = self._server("socketio", ["-m", "tests.benchmarks.baselines.socketio"], "/")
+    def broadcaster_target(self, name: str) -> Target:
+        """Return the target of another server that broadcasts, a module of baselines."""
+        server = self._server(name, ["-m", f"tests.benchmarks.baselines.{name}"], "/")
         return Target(server.port, "/", {"content-type": "application/json"})
 
     def emit_target(self, stream: str) -> Target:

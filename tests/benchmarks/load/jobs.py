@@ -1,5 +1,6 @@
 """The instructions of the load generator: one job as JSON."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -35,13 +36,23 @@ class NatsPublishJob(NamedTuple):
     warmup_s: float
 
 
+class NatsLatencyJob(NamedTuple):
+    """Publish messages to a JetStream one at a time, each when the last one was acknowledged and
+    came to a push consumer on another connection; time their receipt.
+    """
+
+    target: Target  # of the server; path and headers are empty
+    body: str
+    samples: int
+
+
 class SocketsJob(NamedTuple):
     """Listen on sockets, post to the target, and count event frames.
 
     `samples`: post one event at a time until so many were timed; 0: post for `seconds`, with at
     most `ahead` events that not all sockets have received yet. `library`: by an ordinary client
-    library, one socket, timed. `pid`: of the server, whose CPU time counts between the warm-up and
-    the end of the posts alone.
+    library, one socket, timed. `pids`: of the servers, whose CPU time counts between the warm-up
+    and the end of the posts alone.
     """
 
     target: Target
@@ -56,7 +67,8 @@ class SocketsJob(NamedTuple):
     warmup_s: float
     samples: int = 0
     library: bool = False
-    pid: int = 0
+    pids: Sequence[int] = ()
+    ports: Sequence[int] = ()  # of further servers, which take sockets in turn
     lagging: int = 0  # further sockets, which hardly read: every other one does not at all
     history: str = ""  # the message that begins their second listen, to far more than they read
 
@@ -263,6 +275,7 @@ class PullJob(NamedTuple):
 Job = (
     HttpJob
     | NatsPublishJob
+    | NatsLatencyJob
     | SocketsJob
     | TransportJob
     | IdleJob
@@ -279,7 +292,8 @@ Job = (
     | PullJob
 )
 _ALL: tuple[type[Job], ...] = (
-    *(HttpJob, NatsPublishJob, SocketsJob, TransportJob, IdleJob, ReplayJob, CursorJob),
+    *(HttpJob, NatsPublishJob, NatsLatencyJob, SocketsJob, TransportJob, IdleJob),
+    *(ReplayJob, CursorJob),
     *(ChurnJob, LatencyJob, HostileJob, AgentsJob, NeighbourJob, CrowdJob, SessionsJob),
     *(AwayJob, PullJob),
 )

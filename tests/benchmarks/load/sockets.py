@@ -98,9 +98,12 @@ class Fanout:
         job, loop = self._job, asyncio.get_running_loop()
         received = self._timed if job.samples else self._counted
         kind = StampedSocket if job.samples and job.sockets == 1 else Socket
-        for _ in range(job.sockets):
+        ports = [job.target.port, *job.ports]
+        for number in range(job.sockets):
             _, opened = await loop.create_connection(
-                lambda: kind(job.target, job.listen, job.mark, received), HOST, job.target.port
+                lambda: kind(job.target, job.listen, job.mark, received),
+                HOST,
+                ports[number % len(ports)],
             )
             self.sockets.append(opened)
             if len(self.sockets) % OPENING_MAX == 0:
@@ -143,10 +146,10 @@ class Fanout:
         self._post_more()
         await asyncio.wait({self.failed}, timeout=job.warmup_s)
         frames, began_ns, cpu_s = self.frames, now_ns(), cpu_time_s()
-        used_s = _cpu_s(job.pid)
+        used_s = _cpu_s(job.pids)
         await asyncio.wait({self.failed}, timeout=job.seconds)
         seconds = (now_ns() - began_ns) / 1e9
-        used_s = _cpu_s(job.pid) - used_s
+        used_s = _cpu_s(job.pids) - used_s
         figures = {
             "cpu_us": used_s / max(self.frames - frames, 1) * 1e6,
             "per_s": (self.frames - frames) / seconds,
@@ -229,10 +232,10 @@ class Fanout:
             self.failed.set_exception(error)
 
 
-def _cpu_s(pid: int) -> float:
-    """Return the CPU time of a process."""
-    used = psutil.Process(pid).cpu_times()
-    return float(used.user + used.system)
+def _cpu_s(pids: Iterable[int]) -> float:
+    """Return the CPU time of processes."""
+    used = [psutil.Process(pid).cpu_times() for pid in pids]
+    return sum(float(one.user + one.system) for one in used)
 
 
 async def _all_ready(sockets: Iterable[Socket]) -> None:
