@@ -49,6 +49,7 @@ class KafkaCluster:
         self._process = process
         self._config = {"bootstrap.servers": servers, "log_level": 0}
         self._producer = ck.Producer({**self._config, "linger.ms": 2, "acks": "all"})
+        self._admin = AdminClient(self._config)  # retained: its requests end with it
 
     @property
     def is_mock(self) -> bool:
@@ -60,7 +61,7 @@ class KafkaCluster:
         if self._process is not None:
             self._tell("create", name, str(partitions))
         else:
-            made = AdminClient(self._config).create_topics([NewTopic(name, partitions)])
+            made = self._admin.create_topics([NewTopic(name, partitions)])
             made[name].result(_TIMEOUT_S)
         return name
 
@@ -104,17 +105,16 @@ class KafkaCluster:
         return found
 
     def trim(self, topic: str) -> int:
-        """Remove all records of partition 0 but for the last ones; return the first offset."""
-        if self._process is not None:
-            pieces = _KEPT_BYTES // _PIECE + 2
-            self.produce(topic, [{"value": b" " * _PIECE, "partition": 0} for _ in range(pieces)])
+        """Remove all records of partition 0, and some that are written before, but for the last
+        ones; return the first offset.
+        """
+        pieces = _KEPT_BYTES // _PIECE + 2
+        self.produce(topic, [{"value": b" " * _PIECE, "partition": 0} for _ in range(pieces)])
         consumer = ck.Consumer({**self._config, "group.id": "tests"})
         place = ck.TopicPartition(topic, 0)
         if self._process is None:
             _, high = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
-            asked = AdminClient(self._config).delete_records(
-                [ck.TopicPartition(topic, 0, high - 1)]
-            )
+            asked = self._admin.delete_records([ck.TopicPartition(topic, 0, high - 1)])
             next(iter(asked.values())).result(_TIMEOUT_S)
         low, _ = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
         consumer.close()

@@ -102,8 +102,8 @@ def test_no_event_is_lost_or_out_of_order_while_workers_are_killed(
     topic = kafka.topic(4)
     connected(shop, kafka, topic, batch={"events_max": 20})
     for _ in range(3):
-        shop.emit("orders", [order(number) for number in range(400)])
         count = len(kafka.records(topic))
+        shop.emit("orders", [order(number) for number in range(400)])
         until(lambda: len(kafka.records(topic)) > count)  # noqa: B023 - it is called at once
         for worker in hub.workers:
             worker.kill()
