@@ -28,6 +28,7 @@ _TOO_LARGE = 10  # of the errors: MSG_SIZE_TOO_LARGE
 _TIMEOUT_S = 20.0
 _KEPT_BYTES = 5 * 1024 * 1024  # of a partition of the mock cluster
 _PIECE = 900_000
+_PASSING = ("_TRANSPORT", "_ALL_BROKERS_DOWN")  # errors of connections, which are made again
 
 
 class Record(NamedTuple):
@@ -73,28 +74,26 @@ class KafkaCluster:
         assert self._producer.flush(_TIMEOUT_S) == 0
 
     def records(self, topic: str) -> list[Record]:
-        """Return all records of a topic, by partition."""
-        consumer = ck.Consumer({**self._config, "group.id": "tests", "enable.auto.commit": False})
-        described = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
-        places = [ck.TopicPartition(topic, one, 0) for one in described.partitions]
+        """Return all records of a topic that are not of open or aborted transactions, by partition
+        and offset.
+        """
+        more = {"group.id": "tests", "enable.auto.commit": False, "enable.partition.eof": True}
+        consumer = ck.Consumer({**self._config, **more})
+        left = {*consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions}
+        consumer.assign([ck.TopicPartition(topic, one, ck.OFFSET_BEGINNING) for one in left])
         found: list[Record] = []
-        for place in places:
-            low, high = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
-            consumer.assign([ck.TopicPartition(topic, place.partition, low)])
-            while low < high:
-                message = consumer.poll(_TIMEOUT_S)
-                assert message is not None and message.error() is None
-                headers = {name: value.decode() for name, value in message.headers() or ()}
-                key = message.key()
-                low = message.offset() + 1
-                found.append(
-                    Record(
-                        *(message.partition(), message.offset()),
-                        *(None if key is None else key.decode(), message.value(), headers),
-                    )
-                )
+        while left:
+            message = consumer.poll(_TIMEOUT_S)
+            assert message is not None, f"{topic} is not read to its end"
+            error = message.error()
+            if error is None:
+                found.append(_record(message))
+            elif error.name() == "_PARTITION_EOF":
+                left.discard(message.partition())
+            else:
+                assert error.retriable() or error.name() in _PASSING, error
         consumer.close()
-        return found
+        return sorted(found, key=lambda record: record[:2])
 
     def committed(self, group: str, topic: str, partitions: int) -> list[int]:
         """Return the offsets that are committed to a group."""
@@ -136,6 +135,12 @@ class KafkaCluster:
         self._process.stdin.write(" ".join(words) + "\n")
         self._process.stdin.flush()
         assert self._process.stdout.readline().strip() == "0"
+
+
+def _record(message: ck.Message) -> Record:
+    headers = {name: value.decode() for name, value in message.headers() or ()}
+    key = None if message.key() is None else message.key().decode()
+    return Record(message.partition(), message.offset(), key, message.value(), headers)
 
 
 @contextmanager

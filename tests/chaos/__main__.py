@@ -18,6 +18,7 @@ from tests.chaos.circle import run as circle
 from tests.chaos.exact import run as exact
 from tests.chaos.faults import FAULTS, choose
 from tests.chaos.judge import last_judgement
+from tests.chaos.kafka import run as kafka
 from tests.chaos.outages import away, backlog, storm
 from tests.chaos.quota import run as quota
 from tests.chaos.restart import run as restart
@@ -112,6 +113,7 @@ KINDS = {
     "circle": Kind(circle.add_arguments, circle.run),
     "disk": Kind(disk.add_arguments, disk.run),
     "backlog": Kind(backlog.add_arguments, backlog.run),
+    "kafka": Kind(kafka.add_arguments, kafka.run),
     "outbox": Kind(outbox.add_arguments, outbox.run),
     "patterns": Kind(patterns.add_arguments, patterns.run),
     "outage": Kind(away.add_arguments, away.run),
