@@ -40,7 +40,6 @@ _IN_CLEAR = (
 _PORT = 5432
 _PORT_FORM = re.compile(r"[0-9]{1,5}")
 _RECEIVED = struct.Struct("=128xQ")  # the bytes that were received, in Linux's `struct tcp_info`
-_PLACE_FORM = "Write postgresql://HOST:PORT/DATABASE, with ?sslmode=… if need be."
 _FORM = "Write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with ?sslmode=… if need be."
 
 
@@ -58,31 +57,25 @@ class DatabaseTarget(NamedTuple):
     dbname: str
     sslmode: str
 
+    @property
+    def places(self) -> tuple[tuple[str, int]]:
+        return ((self.host, self.port),)
+
 
 def parse_target(url: str) -> DatabaseTarget:
     """Return the parts of the URL of a database. Raises ValueError with a message that has nothing
     of the URL.
     """
-    target = _parsed(url, _FORM)
+    target = parsed(url, _FORM)
     if not target.user:
         raise ValueError(f"The URL needs a user, a host and a database. {_FORM}")
     return target
 
 
-def parse_place(url: str) -> DatabaseTarget:
-    """Return the parts of the URL of a database without user and password. Raises ValueError as
-    `parse_target`.
+def parsed(url: str, form: str) -> DatabaseTarget:
+    """Return the parts of a URL, with a user or without. `form`: of a URL, for refusals. Raises
+    ValueError as `parse_target`.
     """
-    target = _parsed(url, _PLACE_FORM)
-    if target.user or target.password:
-        raise ValueError(
-            "User and password do not belong into the URL but into `authentication`, which is"
-            f" stored encrypted. {_PLACE_FORM}"
-        )
-    return target
-
-
-def _parsed(url: str, form: str) -> DatabaseTarget:
     if not url.startswith(("postgresql://", "postgres://")):
         raise ValueError(f"This is not the URL of a PostgreSQL database. {form}")
     try:

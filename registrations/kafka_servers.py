@@ -9,17 +9,14 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from eventhub.base import limits
-from eventhub.base.errors import InvalidField
 from registrations.endpoints.addresses import (
     CallbackAddresses,
     Resolve,
     ends_in_number,
-    fixed_address,
     is_name,
     plain_address,
     resolved,
 )
-from registrations.errors import RefusedAddress
 
 MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
 _SCHEMES = {"kafka": False, "kafkas": True}  # with TLS?
@@ -28,9 +25,10 @@ _URL = re.compile(
 )
 _SERVER = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:]+)(?::(?P<port>[0-9]{1,5}))?")
 _PORTS = {False: 9092, True: 9093}
-_MORE = "or kafka://… without TLS, with ?sasl=… if need be."
-_PLACE_FORM = f"Write kafkas://HOST:PORT,HOST:PORT, {_MORE}"
-_FORM = f"Write kafkas://USER:PASSWORD@HOST:PORT,HOST:PORT, {_MORE}"
+_FORM = (
+    "Write kafkas://USER:PASSWORD@HOST:PORT,HOST:PORT, or kafka://… without TLS, with ?sasl=… if"
+    " need be."
+)
 
 
 class KafkaServer(NamedTuple):
@@ -53,6 +51,10 @@ class KafkaTarget(NamedTuple):
     user: str = ""
     password: str = ""
 
+    @property
+    def places(self) -> tuple[KafkaServer, ...]:
+        return self.servers
+
 
 class PrivateServer(Exception):
     """A server leads to an address that the zone may not reach."""
@@ -62,20 +64,7 @@ def parse_target(url: str) -> KafkaTarget:
     """Return the parts of the URL of a cluster, with user and password if it has them. Raises
     ValueError with a message that has nothing of the URL.
     """
-    return _parsed(url, _FORM)
-
-
-def parse_place(url: str) -> KafkaTarget:
-    """Return the parts of the URL of a cluster without user and password. Raises ValueError as
-    `parse_target`.
-    """
-    target = _parsed(url, _PLACE_FORM)
-    if target.user or target.password:
-        raise ValueError(
-            "User and password do not belong into the URL but into `authentication`, which is"
-            f" stored encrypted. {_PLACE_FORM}"
-        )
-    return target
+    return parsed(url, _FORM)
 
 
 def address_of(url: str) -> str:
@@ -83,18 +72,6 @@ def address_of(url: str) -> str:
     `parse_target`.
     """
     return ",".join(server.text for server in parse_target(url).servers)
-
-
-def check_place(url: str, addresses: CallbackAddresses) -> None:
-    """Check the URL of a cluster without credentials. Raises InvalidField, RefusedAddress."""
-    try:
-        target = parse_place(url)
-    except ValueError as error:
-        raise InvalidField(str(error), field="url") from None
-    for host, port in target.servers:
-        address = fixed_address(host)
-        if address is not None and not addresses.allowed(address, host, port):
-            raise RefusedAddress(field="url")
 
 
 async def require_allowed(
@@ -113,7 +90,10 @@ async def require_allowed(
                 )
 
 
-def _parsed(url: str, form: str) -> KafkaTarget:
+def parsed(url: str, form: str) -> KafkaTarget:
+    """Return the parts of a URL, with a user or without. `form`: of a URL, for refusals. Raises
+    ValueError as `parse_target`.
+    """
     found = _URL.fullmatch(url)
     if found is None or found["scheme"] not in _SCHEMES:
         raise ValueError(f"This is not the URL of a Kafka cluster. {form}")

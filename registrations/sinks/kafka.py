@@ -6,6 +6,7 @@ that is stored again, because its result was lost, is in the topic twice, with t
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import orjson
@@ -16,13 +17,15 @@ from eventhub.event.cloudevents import STRUCTURED
 from eventhub.event.inbound import JSON
 from registrations.endpoints.certificates import describe
 from registrations.kafka_client import KafkaAccess, KafkaClient, KafkaFault, open_client
-from registrations.kafka_servers import check_place, parse_place
+from registrations.kafka_servers import KafkaTarget, parsed
 from registrations.sinks.kind import SinkAnswer, SinkEvent, SinkFault, SinkKind, SinkSpec
+from registrations.sinks.places import check_place, parse_place
 from registrations.sinks.pointers import Pointer, path_of, value_at
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
 
+_FORM = "Write kafkas://HOST:PORT,HOST:PORT, or kafka://… without TLS, with ?sasl=… if need be."
 _FLUSHED = 0.9  # of the time of an attempt: the rest is for its end
 _CODES = {
     "unreachable": "connection",
@@ -170,7 +173,7 @@ async def open_topic(spec: SinkSpec) -> TopicSink:
     """Find the cluster and the topic. Raises SinkFault."""
     settings: TopicSettings = spec.settings
     given = spec.authentication
-    target = parse_place(spec.url)._replace(
+    target = _place(spec.url)._replace(
         user=given.get("username", ""), password=given.get("password", "")
     )
     ca = "" if settings.ca is UNSET else settings.ca
@@ -186,6 +189,10 @@ async def open_topic(spec: SinkSpec) -> TopicSink:
         sink.close()
         raise
     return sink
+
+
+def _place(url: str) -> KafkaTarget:
+    return parse_place(url, parsed, _FORM)
 
 
 def _producer(config: dict[str, Any]) -> "Producer":
@@ -209,7 +216,7 @@ KIND = SinkKind(
     "Records of a Kafka topic",
     ("kafka", "kafkas"),
     TopicSettings,
-    check_place,
+    partial(check_place, parse=_place),
     ("basic",),
     (),
     False,

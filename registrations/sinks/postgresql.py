@@ -6,6 +6,7 @@ delivery is unique in the table, so an event that is stored again is already the
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from tempfile import NamedTemporaryFile
 from typing import Annotated, Any
 
@@ -15,24 +16,24 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from psycopg import sql
 
 from eventhub.base import limits
-from eventhub.base.errors import InvalidField
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, sever
 from eventhub.postgresql.rows import fetch_values
 from registrations.client_databases import (
+    DatabaseTarget,
     PrivateDatabase,
     answered_shortly,
     connect_to,
-    parse_place,
+    parsed,
 )
-from registrations.endpoints.addresses import CallbackAddresses, ends_in_number, fixed_address
 from registrations.endpoints.certificates import describe
-from registrations.errors import RefusedAddress
 from registrations.sinks.kind import SinkAnswer, SinkEvent, SinkFault, SinkKind, SinkSpec
+from registrations.sinks.places import check_place, parse_place
 from registrations.sinks.pointers import Pointer, path_of, value_at
 
 Name = Annotated[
     str, Meta(min_length=1, max_length=limits.SINK_NAME_BYTES_MAX, pattern=r"^[^\x00%]+$")
 ]
+_FORM = "Write postgresql://HOST:PORT/DATABASE, with ?sslmode=… if need be."
 _ID = "/id"
 _INSERT = """
 INSERT INTO {table} ({columns})
@@ -153,7 +154,7 @@ class TableSink:
 async def open_table(spec: SinkSpec) -> TableSink:
     """Connect to the database of an endpoint. Raises SinkFault."""
     given = spec.authentication
-    target = parse_place(spec.url)._replace(user=given["username"], password=given["password"])
+    target = _place(spec.url)._replace(user=given["username"], password=given["password"])
     session = {
         "statement_timeout": str(int(spec.timeout_s * 1_000)),
         "idle_in_transaction_session_timeout": "60000",
@@ -209,17 +210,8 @@ def _too_large(count: int) -> SinkFault:
     )
 
 
-def check_url(url: str, addresses: CallbackAddresses) -> None:
-    """Check the URL of a database. Raises InvalidField, RefusedAddress."""
-    try:
-        target = parse_place(url)
-    except ValueError as error:
-        raise InvalidField(str(error), field="url") from None
-    address = fixed_address(target.host)
-    if address is None and ends_in_number(target.host):
-        raise InvalidField("Write the address as four decimal numbers.", field="url")
-    if address is not None and not addresses.allowed(address, target.host, target.port):
-        raise RefusedAddress(field="url")
+def _place(url: str) -> DatabaseTarget:
+    return parse_place(url, parsed, _FORM)
 
 
 KIND = SinkKind(
@@ -227,7 +219,7 @@ KIND = SinkKind(
     "Rows of a PostgreSQL table",
     ("postgresql", "postgres"),
     TableSettings,
-    check_url,
+    partial(check_place, parse=_place),
     ("basic",),
     (),
     False,
