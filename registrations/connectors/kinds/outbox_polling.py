@@ -34,7 +34,8 @@ _BOUNDS = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS low"
 # the rows are chosen before they are written as JSON, which is expensive
 _READ = """
 WITH b AS MATERIALIZED ({bounds})
-SELECT r.number, r.place::text AS place, {body} AS body,
+SELECT r.number, r.place::text AS place,
+       CASE WHEN octet_length(d.document) <= %(bytes_max)s THEN {body} END AS body,
        CASE WHEN octet_length(d.document) <= %(bytes_max)s THEN d.document END AS document
   FROM (SELECT {number} AS number, t.{order} AS place, t AS whole
           FROM b, {table} t

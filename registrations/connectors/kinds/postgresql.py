@@ -10,11 +10,18 @@ import psycopg
 
 from eventhub.base import limits
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within
-from registrations.client_databases import PrivateDatabase, connect_to, parse_target
+from registrations.client_databases import (
+    PrivateDatabase,
+    answered_shortly,
+    connect_to,
+    parse_target,
+)
 from registrations.connectors.errors import ConnectorFault
 from registrations.connectors.kinds.kind import InputSpec
 
 _ANSWER_S = limits.CONNECTOR_STATEMENT_S_MAX + 5.0  # of a statement, also from a server that hangs
+# the first rows always fit: 20 of 2 MiB each, and their bodies in hexadecimal digits
+_ANSWER_BYTES = 16 * limits.CONNECTOR_BATCH_BYTES
 _SESSION = {
     "statement_timeout": f"{int(limits.CONNECTOR_STATEMENT_S_MAX * 1_000)}",
     "default_transaction_read_only": "on",
@@ -45,8 +52,10 @@ async def opened(spec: InputSpec, **more: str) -> AsyncIterator[Connection]:
 
 @asynccontextmanager
 async def bounded(connection: Connection) -> AsyncIterator[None]:
-    """Bound the time of the statements in the block, also by a server that does not answer."""
-    with answered_within(connection, _ANSWER_S):
+    """Bound the time of the statements in the block, also by a server that does not answer, and
+    the size of their answers.
+    """
+    with answered_within(connection, _ANSWER_S), answered_shortly(connection, _ANSWER_BYTES):
         yield
 
 

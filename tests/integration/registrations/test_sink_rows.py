@@ -1,4 +1,4 @@
-"""Sinks of tables at servers that are no database of PostgreSQL."""
+"""Sinks of tables, and connectors, at servers that are no database of PostgreSQL."""
 
 import socket
 import ssl
@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from registrations.connectors.errors import ConnectorFault
+from registrations.connectors.kinds.kind import InputSpec
+from registrations.connectors.kinds.outbox_polling import PollingSettings, open_table
 from registrations.endpoints.addresses import parse_allowed
 from registrations.sinks import postgresql
 from registrations.sinks.kind import SinkEvent, SinkFault, SinkSpec
@@ -28,11 +31,12 @@ AUTHENTICATION = {"username": "hub", "password": "a-hidden-word"}
 def server_of(
     tls: ssl.SSLContext | None = None,
     *,
-    endless: bool = False,
+    endless: int = 0,
     passwords: list[bytes] | None = None,
 ) -> Iterator[int]:
-    """Yield the port of a server that answers statements as if each had inserted a row, or with a
-    row that does not end. With `passwords` it asks for the password in clear, and adds what comes.
+    """Yield the port of a server that answers statements as if each had inserted a row, or with so
+    many MiB of a row that does not end. With `passwords` it asks for the password in clear, and
+    adds what comes.
     """
     listening = socket.create_server(("127.0.0.1", 0))
 
@@ -57,7 +61,7 @@ def server_of(
         connected.sendall(READY)
         while connected.recv(4096):  # a statement
             connected.sendall(b"D" + struct.pack("!I", 1 << 30) if endless else INSERTED)
-            for _ in range(64 if endless else 0):  # the rest never comes
+            for _ in range(endless):  # the rest never comes
                 connected.sendall(CHUNK)
 
     thread = Thread(target=serve)
@@ -86,12 +90,24 @@ def spec(url: str, *allowed: str, **settings: Any) -> SinkSpec:
 
 async def test_an_answer_without_end_is_cut() -> None:
     """libpq keeps an answer until it is complete: a gigabyte in some seconds."""
-    with server_of(endless=True) as port:
+    with server_of(endless=64) as port:
         sink = await postgresql.open_table(spec(f"postgresql://db.example:{port}/x", "db.example"))
         with pytest.raises(SinkFault, match="more than 1,048,576 bytes") as cut:
             await sink.store([SinkEvent("msg_1", b'{"id": "msg_1"}')])
         sink.close()
     assert cut.value.code == "rejected"
+
+
+async def test_an_answer_without_end_to_a_connector_is_cut() -> None:
+    with server_of(endless=160) as port:
+        url = f"postgresql://hub:word@127.0.0.1:{port}/shop"
+        addresses = parse_allowed(["127.0.0.1"]).of_zone("z")
+        spec = InputSpec(7, url, PollingSettings("outbox"), addresses)
+        with pytest.raises(ConnectorFault) as raised:
+            async with open_table(spec):
+                pass
+    assert raised.value.code == "statement_failed"
+    assert "more than 134,217,728 bytes" in raised.value.detail
 
 
 async def test_a_server_is_verified_by_the_authority_of_the_endpoint(tmp_path: Path) -> None:
