@@ -18,7 +18,13 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 import confluent_kafka as ck
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+)
 
 GIVEN = os.environ.get("EVENTHUB_TEST_KAFKA", "")
 BROKERS = 2
@@ -119,9 +125,17 @@ class KafkaCluster:
         consumer.close()
         return int(low)
 
-    def refuse(self) -> None:
-        """Refuse the next records that are written, as too large."""
-        self._tell("refuse")
+    def refuse(self, topic: str) -> None:
+        """Refuse the next records that are written to a topic, as too large."""
+        if self._process is not None:
+            self._tell("refuse")
+        else:
+            self._set(topic, "max.message.bytes", "1")
+
+    def accept(self, topic: str) -> None:
+        """Refuse nothing any more."""
+        if self._process is None:
+            self._set(topic, "max.message.bytes", str(_PIECE))
 
     def down(self) -> None:
         """Break all connections, and refuse new ones."""
@@ -129,6 +143,11 @@ class KafkaCluster:
 
     def up(self) -> None:
         self._tell("up")
+
+    def _set(self, topic: str, name: str, value: str) -> None:
+        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        given = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+        self._admin.incremental_alter_configs([given])[given].result(_TIMEOUT_S)
 
     def _tell(self, *words: str) -> None:
         assert self._process is not None and self._process.stdin and self._process.stdout

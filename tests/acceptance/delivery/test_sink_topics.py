@@ -167,16 +167,16 @@ def test_an_event_is_not_delivered_before_it_is_acknowledged(
     assert {*written} == {1, 2}
 
 
-@pytest.mark.skipif(bool(GIVEN), reason="the cluster refuses nothing on request")
 def test_a_record_that_is_refused_is_a_dead_letter_and_what_follows_is_written(
     shop: LiveZone, kafka: KafkaCluster
 ) -> None:
     topic = kafka.topic(1)
     endpoint = connected(shop, kafka, topic, retry_schedule=[])
-    kafka.refuse()
+    kafka.refuse(topic)
     shop.emit("orders", order(1))
     [dead] = until(lambda: deliveries(shop, endpoint, "dead_lettered"))
     assert dead["last_outcome"] == "rejected"
+    kafka.accept(topic)
     shop.emit("orders", order(2))
     until(lambda: deliveries(shop, endpoint, "delivered"))
     [record] = kafka.records(topic)

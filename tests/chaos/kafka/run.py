@@ -24,7 +24,7 @@ from tests.chaos import report
 from tests.chaos.callbacks.receivers import ask
 from tests.chaos.hub import Crew, HubUnderTest, send_signal
 from tests.chaos.kafka import judge
-from tests.chaos.kafka.brokers import VARIABLE, Broker, Brokers, brokers, class_path
+from tests.chaos.kafka.brokers import PASSWORD, USER, VARIABLE, Broker, Brokers, brokers, class_path
 from tests.chaos.kafka.judge import Copy, ReadRecord, StoredEvent
 from tests.chaos.kafka.writers import Place, Transactor, Writer
 from tests.chaos.until import NeverCame, until, until_true
@@ -131,9 +131,24 @@ async def _connect(scene: Scene) -> None:
     """Create the stream, the connector and the sink."""
     read, written = scene.topics
     headers = {"Authorization": f"Bearer {scene.hub.create_key('shop')}"}
-    place = {"kind": "kafka", "url": scene.cluster.url}
-    connector = {**place, "name": "shop", "stream": "orders", "settings": {"topics": [read]}}
-    sink = {**place, "settings": {"topic": written}, "timeout_s": 10, "retry_schedule": [1] * 20}
+    settings = {"ca": scene.brokers.ca}
+    servers = scene.brokers.secure_servers
+    connector = {
+        "kind": "kafka",
+        "url": f"kafkas://{USER}:{PASSWORD}@{servers}",
+        "name": "shop",
+        "stream": "orders",
+        "settings": {"topics": [read], **settings},
+    }
+    sink = {
+        "kind": "kafka",
+        "url": f"kafkas://{servers}",
+        "authentication": {"type": "basic", "username": USER, "password": PASSWORD},
+        "settings": {"topic": written, **settings},
+        "timeout_s": 10,
+        "retry_schedule": [1] * 20,
+    }
+    await asyncio.to_thread(scene.brokers.grant, read, written)
     async with aiohttp.ClientSession(headers=headers) as http:
         url = f"{scene.hub.url}/v1"
         await ask(http, "PUT", f"{url}/streams/orders", {})

@@ -2,6 +2,7 @@
 some are aborted. A journal has what the cluster acknowledged.
 """
 
+import logging
 import random
 import threading
 import time
@@ -15,12 +16,15 @@ BURST_S = 0.02
 ABORTED = 0.2  # of the transactions
 RECORDS_MAX = 60  # of a transaction
 ANSWER_S = 120.0
+_log = logging.getLogger(__name__)  # of librdkafka: that transactions end by faults is wanted
+_log.addHandler(logging.NullHandler())
+_log.propagate = False
 CONFIG = {
     "acks": "all",
     "enable.idempotence": True,
     "message.timeout.ms": 0,
     "linger.ms": 5,
-    "log_level": 0,
+    "logger": _log,
     "reconnect.backoff.max.ms": 1_000,
 }
 

@@ -160,12 +160,12 @@ async def test_what_cannot_work_has_a_reason(kafka: KafkaCluster) -> None:
     assert (await fault("kafka://127.0.0.1:1", parse_allowed([]), topics=["t"])).is_lasting
 
 
-@pytest.mark.skipif(bool(GIVEN), reason="it may have one server")
+@pytest.mark.skipif("," not in (GIVEN or ","), reason="the cluster has one server")
 async def test_a_server_that_the_cluster_names_must_be_allowed_too(kafka: KafkaCluster) -> None:
-    first, second = kafka.servers.split(",")
+    first, *others = kafka.servers.split(",")
     found = await fault(f"kafka://{first}", parse_allowed([first]), topics=[kafka.topic()])
     assert (found.code, found.is_lasting) == ("address_refused", True)
-    assert second in found.detail
+    assert any(other in found.detail for other in others)
 
 
 async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
