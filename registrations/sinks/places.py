@@ -10,7 +10,7 @@ from registrations.endpoints.addresses import CallbackAddresses, ends_in_number,
 from registrations.errors import RefusedAddress
 
 
-class Place(Protocol):
+class SinkPlace(Protocol):
     """What the parts of a URL have in common."""
 
     @property
@@ -25,7 +25,7 @@ class Place(Protocol):
         ...
 
 
-T = TypeVar("T", bound=Place)
+T = TypeVar("T", bound=SinkPlace)
 
 
 def parse_place(url: str, parse: Callable[[str, str], T], form: str) -> T:
@@ -41,7 +41,7 @@ def parse_place(url: str, parse: Callable[[str, str], T], form: str) -> T:
     return target
 
 
-def check_place(url: str, addresses: CallbackAddresses, parse: Callable[[str], Place]) -> None:
+def check_place(url: str, addresses: CallbackAddresses, parse: Callable[[str], SinkPlace]) -> None:
     """Check a URL without user and password. Raises InvalidField, RefusedAddress."""
     try:
         target = parse(url)

@@ -110,6 +110,7 @@ async def _scene(
         await until(lambda: all(one.listens() for one in started), "the brokers", START_S)
         cluster = KafkaCluster(started.servers, None)
         topics = (cluster.topic(PARTITIONS), cluster.topic(PARTITIONS))
+        started.grant(*topics)
         given = (started.servers, topics[0])
         writers = [
             Writer("plain", *given, options.rate * (1 - TRANSACTIONS)),
@@ -148,24 +149,25 @@ async def _connect(scene: Scene) -> None:
         "timeout_s": 10,
         "retry_schedule": [1] * 20,
     }
-    await asyncio.to_thread(scene.brokers.grant, read, written)
     async with aiohttp.ClientSession(headers=headers) as http:
         url = f"{scene.hub.url}/v1"
         await ask(http, "PUT", f"{url}/streams/orders", {})
         endpoint = await ask(http, "POST", f"{url}/endpoints", sink)
 
-        async def is_enabled() -> bool:
+        async def is_checked() -> bool:
             found = await ask(http, "GET", f"{url}/endpoints/{endpoint['id']}", None)
+            if found["verification"]["state"] == "failed":
+                raise RuntimeError(f"The sink is refused: {found['verification']}")
             return bool(found["enabled"])
 
-        await until_true(is_enabled, "the sink to be checked", PATIENCE_S)
+        await until_true(is_checked, "the sink to be checked", PATIENCE_S)
         registration = {"streams": ["orders"], "endpoint": endpoint["id"]}
         await ask(http, "POST", f"{url}/registrations", [registration])
         await ask(http, "POST", f"{url}/connectors", connector)
 
 
 async def _harmed(scene: Scene, rounds: int, pause_s: float) -> dict[str, int]:
-    """Inject faults in random turns; return how often each was."""
+    """Kill and freeze in random turns; return how often each fault was."""
     began_s = time.monotonic()
     faults: Counter[str] = Counter()
     names: list[str] = []

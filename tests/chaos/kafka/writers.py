@@ -16,7 +16,7 @@ BURST_S = 0.02
 ABORTED = 0.2  # of the transactions
 RECORDS_MAX = 60  # of a transaction
 ANSWER_S = 120.0
-_log = logging.getLogger(__name__)  # of librdkafka: that transactions end by faults is wanted
+_log = logging.getLogger(__name__)  # of librdkafka, which reports what the faults here cause
 _log.addHandler(logging.NullHandler())
 _log.propagate = False
 CONFIG = {
