@@ -11,6 +11,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,6 +71,10 @@ class KafkaCluster:
         else:
             made = self._admin.create_topics([NewTopic(name, partitions)])
             made[name].result(_TIMEOUT_S)
+            until_s = time.monotonic() + _TIMEOUT_S
+            for server in self.servers.split(","):
+                while not self._is_known(name, server):
+                    assert time.monotonic() < until_s, f"{server} does not know {name}"
         return name
 
     def produce(self, topic: str, records: Iterable[dict[str, Any]]) -> None:
@@ -143,6 +148,12 @@ class KafkaCluster:
 
     def up(self) -> None:
         self._tell("up")
+
+    def _is_known(self, topic: str, server: str) -> bool:
+        """Ask one server, by a new client, which has no other yet."""
+        client = AdminClient({**self._config, "bootstrap.servers": server})
+        found = client.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+        return found.error is None and all(one.leader >= 0 for one in found.partitions.values())
 
     def _set(self, topic: str, name: str, value: str) -> None:
         entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
