@@ -27,7 +27,7 @@ from delivery.callbacks.signatures import sign
 from delivery.callbacks.sink_store import SinkStore, SinkTarget
 from delivery.callbacks.tokens import TokenSource
 from delivery.mcp.errors import NOT_FOUND
-from eventhub.base import limits
+from eventhub.base import limits, metrics
 from eventhub.postgresql.connections import Connection, wait_for_notify
 from eventhub.postgresql.rows import fetch_all
 from registrations.endpoints import statements
@@ -174,6 +174,7 @@ async def _end(connection: Connection, claimed: _Claimed, result: VerificationRe
         await statements.end_verification(connection, id, number, result)
     else:
         delivered = result.outcome == "verified"
+        metrics.MCP_FAREWELLS.labels("delivered" if delivered else result.outcome).inc()
         await statements.end_farewell(connection, id, number, delivered=delivered)
 
 

@@ -73,6 +73,11 @@ MCP_REQUESTS = Counter(
     "Requests of MCP clients, by method and outcome.",
     ["method", "outcome"],
 )
+MCP_FAREWELLS = Counter(
+    "eventhub_mcp_farewells",
+    "Attempts to notify receivers that their MCP subscriptions have ended.",
+    ["outcome"],
+)
 REFUSED = Counter("eventhub_refused", "Requests and messages refused, by error code.", ["code"])
 SOCKETS = _sum("eventhub_sockets", "Open websockets and responses of the listen routes.")
 LISTENERS = _sum("eventhub_listeners", "Open listeners.")

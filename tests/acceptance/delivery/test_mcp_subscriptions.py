@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import secrets
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from eventhub.base import limits
 from registrations.endpoints.expiry import delete_expired
 from tests.acceptance.delivery.test_mcp import NAME, order, poll, post, shop, totals
+from tests.acceptance.matched_streams import samples
 from tests.acceptance.mcp import McpClient, connected
 from tests.acceptance.wire import until
 from tests.live import LiveHub, LiveZone
@@ -250,6 +252,11 @@ def retry_farewells(hub: LiveHub) -> None:
     hub.sql("NOTIFY eventhub_verifications")
 
 
+def counted_farewells(hub: LiveHub) -> Counter[str]:
+    found = samples(hub, "eventhub_mcp_farewells_total")
+    return Counter({labels["outcome"]: int(value) for labels, value in found})
+
+
 def ended(hub: LiveHub, zone: LiveZone) -> list[int]:
     """Delete what has expired; return the endpoints that are left."""
     delete_expired(hub.database_url)
@@ -260,6 +267,7 @@ async def test_a_receiver_is_notified_that_its_subscription_was_deleted(
     hub: LiveHub, zone: LiveZone, receiver: Sink
 ) -> None:
     shop(zone)
+    before = counted_farewells(hub)
     receiver.answer = no_farewell
     async with connected(hub, zone.admin) as mcp:
         first = await subscribe(mcp, receiver)
@@ -278,6 +286,7 @@ async def test_a_receiver_is_notified_that_its_subscription_was_deleted(
         assert called.json["error"]["code"] == -32023
     assert len({called.id for called in farewells(receiver)}) == 1
     await until(lambda: ended(hub, zone) == [other["endpoint"]])
+    assert counted_farewells(hub) - before == {"delivered": 1, "refused": 1}
     order(zone, 2)
     await until(lambda: totals([one.json for one in occurrences(receiver)]) == [2])
     async with connected(hub, zone.admin) as mcp:
