@@ -69,14 +69,10 @@ def http_requests(route: str, status: int) -> Counter:
 
 
 MCP_REQUESTS = Counter(
-    "eventhub_mcp_requests",
-    "Requests of MCP clients, by method and outcome.",
-    ["method", "outcome"],
+    "eventhub_mcp_requests", "Requests of MCP clients, by method.", ["method", "outcome"]
 )
 MCP_FAREWELLS = Counter(
-    "eventhub_mcp_farewells",
-    "Attempts to notify receivers that their MCP subscriptions have ended.",
-    ["outcome"],
+    "eventhub_mcp_farewells", "Attempts to say that an MCP subscription ended.", ["outcome"]
 )
 REFUSED = Counter("eventhub_refused", "Requests and messages refused, by error code.", ["code"])
 SOCKETS = _sum("eventhub_sockets", "Open websockets and responses of the listen routes.")
