@@ -6,8 +6,9 @@ transaction is in flight.
 """
 
 import asyncio
+from collections.abc import Coroutine
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 
@@ -32,7 +33,7 @@ from eventhub.postgresql.connections import (
     broken,
     connect,
 )
-from eventhub.postgresql.prepared import Values, fetch_prepared
+from eventhub.postgresql.prepared import Values, Watch, fetch_prepared
 
 log = get_logger(__name__)
 
@@ -57,6 +58,7 @@ class Appender:
         self._durability = durability
         self._tail = tail
         self._connection: Connection | None = None
+        self._watch: Watch | None = None  # of the connection
         self._waiting: FairQueue[_WaitingRequest] = FairQueue()
         self._waiting_events = 0
         self._waiting_bytes = 0
@@ -105,7 +107,7 @@ class Appender:
                 self._take_all(), DatabaseUnavailable("The hub is stopping; nothing was stored.")
             )
             if self._connection is not None:
-                await self._connection.close()
+                await self._discarded(self._connection)
 
     def _take(self) -> list[_WaitingRequest]:
         """Take waiting requests in fair order, up to the size of one transaction; at least one."""
@@ -174,11 +176,11 @@ class Appender:
         """Append in one transaction. Raises DatabaseUnavailable or StorageFull if nothing was
         stored, OutcomeUnknown if the connection broke before the answer.
         """
-        connection = await self._connected()
+        connection, watch = await self._connected()
         requests = [waiting.request for waiting in taken]
         try:
             with answered_within(connection, limits.APPEND_TIMEOUT_S_MAX):
-                return await append_requests(partial(_append, connection), requests)
+                return await append_requests(partial(_append, connection, watch), requests)
         except BaseException as error:
             server_refused = isinstance(error, psycopg.Error) and not connection.closed
             self._drop(connection)
@@ -191,16 +193,17 @@ class Appender:
             log.warning("append_outcome_unknown", requests=len(taken), error=str(error))
             raise OutcomeUnknown() from error
 
-    async def _connected(self) -> Connection:
+    async def _connected(self) -> tuple[Connection, Watch]:
         if self._connection is not None and broken(self._connection):
             self._drop(self._connection)
-        if self._connection is None:
+        if self._connection is None or self._watch is None:
             try:
                 self._connection = await self._connect()
             except DatabaseUnavailable:
                 self._refuse_until_s = asyncio.get_running_loop().time() + limits.RECONNECT_PAUSE_S
                 raise
-        return self._connection
+            self._watch = Watch(self._connection.pgconn)
+        return self._connection, self._watch
 
     async def _connect(self) -> Connection:
         """Connect, and prove the log's continuity before anything is appended."""
@@ -222,9 +225,16 @@ class Appender:
 
     def _drop(self, connection: Connection) -> None:
         """Discard a connection in an unknown state; the server rolls back its transaction."""
-        self._connection = None
-        _closing.add(task := asyncio.ensure_future(connection.close()))
+        _closing.add(task := asyncio.ensure_future(self._discarded(connection)))
         task.add_done_callback(_closing.discard)
+
+    def _discarded(self, connection: Connection) -> Coroutine[Any, Any, None]:
+        """Stop to use the connection at once; return what closes it."""
+        self._connection = None
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+        return connection.close()
 
     def _publish(self, taken: list[_WaitingRequest], batch: AppendedBatch) -> None:
         """Pass the committed rows to the tail, then answer: local readers get an event no later
@@ -240,8 +250,8 @@ class Appender:
 _closing: set["asyncio.Future[None]"] = set()
 
 
-async def _append(connection: Connection, statement: str, arguments: Values) -> Rows:
-    return await fetch_prepared(connection, AppendRow, SQL[statement], arguments)
+async def _append(connection: Connection, watch: Watch, statement: str, arguments: Values) -> Rows:
+    return await fetch_prepared(connection, AppendRow, SQL[statement], arguments, watch)
 
 
 def _answer(waiting: _WaitingRequest, outcome: Outcome) -> None:

@@ -73,38 +73,52 @@ class _PreparedStatement(NamedTuple):
 
 
 async def fetch_prepared(
-    connection: Connection, kind: type[Kind], statement: str, values: Values
+    connection: Connection,
+    kind: type[Kind],
+    statement: str,
+    values: Values,
+    watch: "Watch | None" = None,
 ) -> list[Kind]:
     """Run a statement on a connection in autocommit mode, or in its transaction, and return the
-    rows.
+    rows. `watch`: that of the connection, if its owner keeps one.
 
     The statement is prepared at its first use. Raises psycopg.Error; TypeError for columns that
     differ from the fields. A cancelled call closes the connection.
     """
-    pgconn = connection.pgconn
     async with connection.lock:
-        known: dict[str, _PreparedStatement] = connection.__dict__.setdefault(_statements, {})
-        prepared = known.get(statement)
-        if prepared is None:
-            prepared = known[statement] = await _prepare(pgconn, statement, kind)
+        kept, watch = watch, watch or Watch(connection.pgconn)
         try:
-            result = await _run(pgconn, prepared, values)
-        except psycopg.errors.InvalidSqlStatementName:  # psycopg deallocates all after a rollback
-            known.clear()
-            prepared = known[statement] = await _prepare(pgconn, statement, kind)
-            result = await _run(pgconn, prepared, values)
+            prepared, result = await _fetch(connection, watch, statement, values, kind)
+        finally:
+            if kept is None:
+                watch.close()
     prepared.rows.set_pgresult(result)
     rows: list[Kind] = prepared.rows.load_rows(0, result.ntuples, prepared.make)
     return rows
 
 
-async def _run(pgconn: PGconn, prepared: _PreparedStatement, values: Values) -> PGresult:
+async def _fetch(
+    connection: Connection, watch: "Watch", statement: str, values: Values, kind: type[Kind]
+) -> tuple[_PreparedStatement, PGresult]:
+    known: dict[str, _PreparedStatement] = connection.__dict__.setdefault(_statements, {})
+    prepared = known.get(statement)
+    if prepared is None:
+        prepared = known[statement] = await _prepare(watch, statement, kind)
+    try:
+        return prepared, await _run(watch, prepared, values)
+    except psycopg.errors.InvalidSqlStatementName:  # psycopg deallocates all after a rollback
+        known.clear()
+        prepared = known[statement] = await _prepare(watch, statement, kind)
+        return prepared, await _run(watch, prepared, values)
+
+
+async def _run(watch: "Watch", prepared: _PreparedStatement, values: Values) -> PGresult:
     parameters = prepared.encoded(values)
-    pgconn.send_query_prepared(prepared.name, parameters, prepared.formats, _BINARY)
-    return await _answer(pgconn)
+    watch.pgconn.send_query_prepared(prepared.name, parameters, prepared.formats, _BINARY)
+    return await watch.answer()
 
 
-async def _prepare(pgconn: PGconn, statement: str, kind: type[Kind]) -> _PreparedStatement:
+async def _prepare(watch: "Watch", statement: str, kind: type[Kind]) -> _PreparedStatement:
     name = b"eventhub_%d" % next(_numbers)
     names: dict[str, int] = {}
 
@@ -114,10 +128,10 @@ async def _prepare(pgconn: PGconn, statement: str, kind: type[Kind]) -> _Prepare
         return f"${names.setdefault(found[1] or str(len(names)), len(names) + 1)}"
 
     text = _PLACEHOLDER.sub(numbered, statement)
-    pgconn.send_prepare(name, text.encode())
-    await _answer(pgconn)
-    pgconn.send_describe_prepared(name)
-    described = await _answer(pgconn)
+    watch.pgconn.send_prepare(name, text.encode())
+    await watch.answer()
+    watch.pgconn.send_describe_prepared(name)
+    described = await watch.answer()
     types = [described.param_type(at) for at in range(described.nparams)]
     columns = tuple(described.fname(at) for at in range(described.nfields))
     formats = [_BINARY] * len(types)
@@ -126,83 +140,94 @@ async def _prepare(pgconn: PGconn, statement: str, kind: type[Kind]) -> _Prepare
     )
 
 
-async def _answer(pgconn: PGconn) -> PGresult:
-    """Send what libpq has queued, and return the result of the statement, the last one if there
-    are several.
-    """
-    call = _Call(pgconn)
-    try:
-        result = await call.ended
-    except BaseException as error:
-        if not isinstance(error, psycopg.Error):
-            pgconn.finish()  # the rest of the answer would be taken for that of the next call
-        raise
-    finally:
-        call.leave()
-    if result.status not in _DONE:
-        raise error_from_result(result)
-    return result
-
-
-class _Call:
-    """A statement under way. `ended`: its result. The socket is not watched afterwards, because its
-    descriptor may be reused.
+class Watch:
+    """Watches the socket of a connection for the answers to its statements, one at a time. It ends
+    before the connection does, because the descriptor may be reused; nobody else awaits anything on
+    the connection meanwhile.
     """
 
     def __init__(self, pgconn: PGconn) -> None:
-        self._pgconn = pgconn
-        self._fd = pgconn.socket
+        self.pgconn = pgconn
+        self.fd = pgconn.socket
         self._loop = asyncio.get_running_loop()
         self._found: PGresult | None = None
+        self._ended: asyncio.Future[PGresult] | None = None  # of the statement under way
+        self._timer: asyncio.TimerHandle | None = None
         self._writes = False
-        self.ended: asyncio.Future[PGresult] = self._loop.create_future()
-        self._loop.add_reader(self._fd, self._read)
+        self._is_open = True
+        self._loop.add_reader(self.fd, self._read)
+
+    def close(self) -> None:
+        """Stop to watch. The descriptor may belong to another connection afterwards."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._loop.remove_reader(self.fd)
+        if self._writes:
+            self._loop.remove_writer(self.fd)
+
+    async def answer(self) -> PGresult:
+        """Send what libpq has queued, and return the result of the statement, the last one if there
+        are several. Raises psycopg.Error.
+        """
+        self._found = None
+        ended = self._ended = self._loop.create_future()
         self._timer = self._loop.call_later(limits.STATEMENT_LOOK_S, self._look)
         self._write()
-
-    def leave(self) -> None:
-        self._timer.cancel()
-        self._loop.remove_reader(self._fd)
-        if self._writes:
-            self._loop.remove_writer(self._fd)
+        try:
+            result: PGresult = await ended
+        except BaseException as error:
+            if not isinstance(error, psycopg.Error):
+                self.close()
+                self.pgconn.finish()  # else the rest would be taken for the next answer
+            raise
+        finally:
+            self._ended = None
+            self._timer.cancel()
+        if result.status not in _DONE:
+            raise error_from_result(result)
+        return result
 
     def _write(self) -> None:
         """Send what libpq has queued; the rest when the socket is writable."""
         try:
-            unsent = bool(self._pgconn.flush())
+            unsent = bool(self.pgconn.flush())
         except psycopg.Error as error:
             self._fail(error)
             return
         if unsent and not self._writes:
-            self._loop.add_writer(self._fd, self._write)
+            self._loop.add_writer(self.fd, self._write)
         elif self._writes and not unsent:
-            self._loop.remove_writer(self._fd)
+            self._loop.remove_writer(self.fd)
         self._writes = unsent
 
     def _read(self) -> None:
-        if self.ended.done():
-            return
         try:
-            self._pgconn.consume_input()
-            while not self._pgconn.is_busy():
-                result = self._pgconn.get_result()
+            self.pgconn.consume_input()
+            while self._is_waiting() and not self.pgconn.is_busy():
+                result = self.pgconn.get_result()
                 if result is None:
                     self._end()
-                    return
-                self._found = result
+                else:
+                    self._found = result
         except psycopg.Error as error:
             self._fail(error)
+
+    def _is_waiting(self) -> bool:
+        return self._ended is not None and not self._ended.done()
 
     def _end(self) -> None:
         if self._found is None:
             self._fail(psycopg.OperationalError("no result"))
-        else:
-            self.ended.set_result(self._found)
+        elif self._ended is not None:
+            self._ended.set_result(self._found)
 
     def _fail(self, error: psycopg.Error) -> None:
-        if not self.ended.done():
-            self.ended.set_exception(error)
+        """End the statement under way, and the watch: a broken socket stays readable for ever."""
+        self.close()
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_exception(error)
 
     def _look(self) -> None:
-        self._read()
         self._timer = self._loop.call_later(limits.STATEMENT_LOOK_S, self._look)
+        self._read()

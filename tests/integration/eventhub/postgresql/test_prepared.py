@@ -15,7 +15,7 @@ import pytest
 import uvloop
 
 from eventhub.postgresql.connections import Connection, answered_within, connect
-from eventhub.postgresql.prepared import fetch_prepared
+from eventhub.postgresql.prepared import Watch, fetch_prepared
 
 URL = os.environ["DATABASE_URL"]
 SLEEPING = "SELECT pg_sleep(60)::text AS slept"
@@ -118,6 +118,29 @@ async def test_an_error_of_sql_leaves_the_connection_usable() -> None:
         with pytest.raises(psycopg.errors.DivisionByZero):
             await quotient(connection, 0)
         assert await quotient(connection, 1) == "4"
+
+
+async def test_a_kept_watch_serves_many_calls_and_ends_with_its_connection() -> None:
+    other = await connect(URL, name="test other")
+    connection = await connect(URL, name="test")
+    watch = Watch(connection.pgconn)
+    for by in (1, 2, 0, 4):
+        call = fetch_prepared(connection, Quotient, QUOTIENT, {"by": by}, watch)
+        if by:
+            assert await call == [(str(4 // by),)]
+        else:
+            with pytest.raises(psycopg.errors.DivisionByZero):
+                await call
+    await other.execute("SELECT pg_terminate_backend(%s)", [connection.info.backend_pid])
+    async with asyncio.timeout(20):
+        while not connection.closed:  # it is noticed while no statement is under way
+            await other.execute("SELECT")
+    assert not asyncio.get_running_loop().remove_reader(watch.fd)  # which would be called for ever
+    with pytest.raises(psycopg.OperationalError):
+        await fetch_prepared(connection, Quotient, QUOTIENT, {"by": 1}, watch)
+    watch.close()
+    await connection.close()
+    await other.close()
 
 
 async def test_a_statement_is_prepared_again_after_a_rollback() -> None:
