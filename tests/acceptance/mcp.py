@@ -1,81 +1,31 @@
-"""The official MCP client, as tests of the MCP server use it."""
+"""The official MCP client, loaded by the first test that uses it: each process that collects the
+tests would load it, in half a second.
+"""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
 
-import httpx2
-from mcp.client.client import Client
-from mcp.client.extension import ClientExtension, NotificationBinding
-from mcp.client.streamable_http import streamable_http_client
-from mcp_types import Request, Result
-from pydantic import BaseModel, ConfigDict
+import pytest
 
 from tests.live import LiveHub
 
+if TYPE_CHECKING:
+    from tests.acceptance.mcp_client import McpClient
+
 EVENTS = "io.modelcontextprotocol/events"
-KINDS = ("active", "event", "heartbeat", "error", "terminated")
 
 
-class Params(BaseModel):
-    """The parameters of any message."""
+def connected(
+    hub: LiveHub, key: str, mode: str = "auto"
+) -> "AbstractAsyncContextManager[McpClient]":
+    """Return a client of the hub's MCP server with a key."""
+    from tests.acceptance import mcp_client
 
-    model_config = ConfigDict(extra="allow")
-
-
-class AnyResult(Result):
-    """The result of any method."""
-
-    model_config = ConfigDict(extra="allow")
+    return mcp_client.connected(hub, key, mode)
 
 
-class AnyRequest(Request[dict[str, Any], str]):
-    """A request of any method."""
+def refused() -> "pytest.RaisesExc[Any]":
+    """Expect that a request is refused."""
+    from mcp.shared.exceptions import MCPError
 
-    method: str
-    params: dict[str, Any]
-
-
-class EventsExtension(ClientExtension):
-    """Collects the notifications of MCP Events: pairs of kind and parameters."""
-
-    identifier = EVENTS
-
-    def __init__(self) -> None:
-        self.received: list[tuple[str, dict[str, Any]]] = []
-
-    def notifications(self) -> list[NotificationBinding[Any]]:
-        return [self._binding(kind) for kind in KINDS]
-
-    def _binding(self, kind: str) -> NotificationBinding[Any]:
-        async def handle(params: Params) -> None:
-            self.received.append((kind, params.model_dump()))
-
-        method = f"notifications/events/{kind}"
-        return NotificationBinding(method=method, params_type=Params, handler=handle)
-
-
-class McpClient:
-    """A connected client."""
-
-    def __init__(self, client: Client, events: EventsExtension) -> None:
-        self.client = client
-        self.events = events
-
-    async def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """Send a request; return its result. Raises MCPError."""
-        request = AnyRequest(method=method, params=params)
-        found = await self.client.session.send_request(request, AnyResult)
-        return found.model_dump(by_alias=True)
-
-
-@asynccontextmanager
-async def connected(hub: LiveHub, key: str, mode: str = "auto") -> AsyncIterator[McpClient]:
-    """Yield a client of the hub's MCP server with a key."""
-    events = EventsExtension()
-    headers = {"Authorization": f"Bearer {key}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
-        transport = streamable_http_client(f"{hub.url}/mcp", http_client=http)
-        options: Any = {"mode": mode, "extensions": [events]}
-        async with Client(transport, **options) as client:
-            yield McpClient(client, events)
+    return pytest.raises(MCPError)

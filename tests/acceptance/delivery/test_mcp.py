@@ -5,9 +5,8 @@ import time
 from typing import Any
 
 import pytest
-from mcp.shared.exceptions import MCPError
 
-from tests.acceptance.mcp import EVENTS, connected
+from tests.acceptance.mcp import EVENTS, connected, refused
 from tests.acceptance.wire import sockets, until
 from tests.live import Answer, LiveHub, LiveZone
 
@@ -188,9 +187,9 @@ async def test_another_zone_sees_nothing(hub: LiveHub, zone: LiveZone) -> None:
     other = hub.new_zone()
     async with connected(hub, other.admin) as mcp:
         assert (await mcp.ask("events/list"))["events"] == []
-        with pytest.raises(MCPError) as refused:
+        with refused() as error:
             await mcp.ask("events/poll", name=NAME, arguments={"stream": "orders"})
-        assert (refused.value.code, refused.value.data["kind"]) == (-32023, "event")
+        assert (error.value.code, error.value.data["kind"]) == (-32023, "event")
         shop(other)
         named = {"jsonrpc": "2.0", "id": 1, "method": "events/list"}
         # a declaration takes effect within a second
@@ -203,9 +202,9 @@ async def test_another_zone_sees_nothing(hub: LiveHub, zone: LiveZone) -> None:
         assert page["events"] == []
     async with connected(hub, zone.key("listen:others", client="narrow")) as mcp:
         assert (await mcp.ask("events/list"))["events"] == []
-        with pytest.raises(MCPError) as refused:
+        with refused() as error:
             await mcp.ask("events/poll", name=NAME, arguments={"stream": "orders"})
-        assert (refused.value.code, refused.value.data["code"]) == (-32024, "forbidden")
+        assert (error.value.code, error.value.data["code"]) == (-32024, "forbidden")
 
 
 def test_wrong_parameters_are_refused_with_their_position(hub: LiveHub, zone: LiveZone) -> None:

@@ -6,19 +6,21 @@ import json
 import secrets
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp.shared.exceptions import MCPError
 
 from eventhub.base import limits
 from registrations.endpoints.expiry import delete_expired
 from tests.acceptance.delivery.test_mcp import NAME, order, poll, post, shop, totals
 from tests.acceptance.matched_streams import samples
-from tests.acceptance.mcp import McpClient, connected
+from tests.acceptance.mcp import connected, refused
 from tests.acceptance.wire import until
 from tests.live import LiveHub, LiveZone
 from tests.sink import Called, Sink
+
+if TYPE_CHECKING:
+    from tests.acceptance.mcp_client import McpClient
 
 
 def new_secret() -> str:
@@ -47,7 +49,7 @@ def receiver(sink: Sink) -> Sink:
     return sink
 
 
-async def subscribe(mcp: McpClient, sink: Sink, **more: Any) -> dict[str, Any]:
+async def subscribe(mcp: "McpClient", sink: Sink, **more: Any) -> dict[str, Any]:
     given = {"name": NAME, "arguments": ARGUMENTS, **more}
     delivery = {"mode": "webhook", "url": sink.url(), "secret": given.pop("secret", SECRET)}
     return await mcp.ask("events/subscribe", **given, delivery=delivery)
@@ -110,9 +112,9 @@ async def test_a_receiver_agrees_and_gets_signed_occurrences(
         gone = {"name": NAME, "arguments": ARGUMENTS, "delivery": {"url": receiver.url()}}
         await mcp.ask("events/unsubscribe", **gone)
         assert [one["format"] for one in endpoints(hub, zone)] == ["mcp"]
-        with pytest.raises(MCPError) as unknown:
+        with refused() as error:
             await mcp.ask("events/unsubscribe", **gone)
-        assert (unknown.value.code, unknown.value.data) == (-32023, {"kind": "subscription"})
+        assert (error.value.code, error.value.data) == (-32023, {"kind": "subscription"})
 
 
 async def test_a_receiver_that_does_not_agree_gets_nothing(
@@ -125,9 +127,9 @@ async def test_a_receiver_that_does_not_agree_gets_nothing(
             (lambda called: (500, {}), agree, "http_5xx"),
         ):
             receiver.answer, receiver.body = answer, body  # type: ignore[assignment]
-            with pytest.raises(MCPError) as refused:
+            with refused() as error:
                 await subscribe(mcp, receiver)
-            assert (refused.value.code, refused.value.data) == (-32027, {"reason": reason})
+            assert (error.value.code, error.value.data) == (-32027, {"reason": reason})
             assert endpoints(hub, zone) == []
             assert hub.call("GET", "/v1/registrations", key=zone.admin).json["items"] == []
 
@@ -178,9 +180,9 @@ async def test_an_endpoint_that_a_client_chose_itself_is_left_alone(
         moved = {"endpoint": own["endpoint"]}
         path = f"/v1/registrations/{one['id']}"
         assert hub.call("PATCH", path, moved, key=zone.admin).status == 200
-        with pytest.raises(MCPError) as refused:
+        with refused() as error:
             await subscribe(mcp, receiver)
-        assert (refused.value.code, refused.value.data["code"]) == (-32026, "key_taken")
+        assert (error.value.code, error.value.data["code"]) == (-32026, "key_taken")
     assert own["url"] in [each["url"] for each in endpoints(hub, zone)]
 
 
@@ -222,7 +224,7 @@ async def test_a_subscription_begins_at_its_cursor_and_ends_with_its_time(
         hub.sql("UPDATE endpoints SET expires_at = now() WHERE id = %s", endpoint["id"])
         delete_expired(hub.database_url)
         gone = {"name": NAME, "arguments": ARGUMENTS, "delivery": {"url": receiver.url()}}
-        with pytest.raises(MCPError):
+        with refused():
             await mcp.ask("events/unsubscribe", **gone)
         assert endpoints(hub, zone) == []
 
@@ -345,6 +347,6 @@ async def test_wrong_subscriptions_are_refused(hub: LiveHub, zone: LiveZone, sin
         assert error["data"].get("position", {}).get("field") == field, error
     assert endpoints(hub, zone) == []
     async with connected(hub, zone.key("listen:others", client="narrow")) as mcp:
-        with pytest.raises(MCPError) as refused:
+        with refused() as error:
             await subscribe(mcp, sink)
-        assert refused.value.code == -32024
+        assert error.value.code == -32024

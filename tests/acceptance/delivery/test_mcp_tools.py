@@ -1,16 +1,19 @@
 """The tools of the MCP server: requests of the API with the caller's rights."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp.shared.exceptions import MCPError
-from mcp_types import CallToolResult
 
 from tests.acceptance.eventhub.eventlog.test_retention import announced
-from tests.acceptance.mcp import McpClient, connected
+from tests.acceptance.mcp import connected, refused
 from tests.acceptance.wire import until
 from tests.live import LiveHub, LiveZone
 from tests.sink import Sink
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+    from tests.acceptance.mcp_client import McpClient
 
 READS = [
     *("list_streams", "recent_events", "explain_filter", "event_matches", "dry_run_filter"),
@@ -19,14 +22,14 @@ READS = [
 FILTER = {"language": "predicate", "filter": "(> total 1)"}
 
 
-async def use(mcp: McpClient, name: str, **arguments: Any) -> Any:
+async def use(mcp: "McpClient", name: str, **arguments: Any) -> Any:
     """Call a tool that succeeds; return its answer."""
     found = await called(mcp, name, **arguments)
     assert not found.is_error, found
     return found.structured_content
 
 
-async def called(mcp: McpClient, name: str, **arguments: Any) -> CallToolResult:
+async def called(mcp: "McpClient", name: str, **arguments: Any) -> "CallToolResult":
     return await mcp.client.call_tool(name, arguments)
 
 
@@ -51,16 +54,16 @@ async def test_tools_read_what_the_key_may_read(hub: LiveHub, zone: LiveZone, mo
         assert (why["matches"], why["tree"]["why"]) == (False, "total is 1, expected > 1")
         who = await use(mcp, "event_matches", stream="orders", sequence=3)
         assert len(who["matches"]) == 1
-        refused = await called(mcp, "recent_events", stream="payroll")
-        assert refused.is_error
-        assert refused.structured_content["code"] == "forbidden"
+        forbidden = await called(mcp, "recent_events", stream="payroll")
+        assert forbidden.is_error
+        assert forbidden.structured_content["code"] == "forbidden"
         wrong = await called(mcp, "recent_events", stream="orders", color="red")
         assert wrong.structured_content["position"] == {"field": "color"}
         missing = await called(mcp, "recent_events")
         assert missing.structured_content["position"] == {"field": "stream"}
-        with pytest.raises(MCPError) as unknown:
+        with refused() as error:
             await called(mcp, "retry_delivery", delivery="1.1.1.1")
-        assert unknown.value.code == -32602
+        assert error.value.code == -32602
 
 
 async def test_a_manager_sends_a_dead_letter_again(

@@ -3,6 +3,7 @@
 import gzip
 import json
 import tracemalloc
+from collections.abc import Callable
 from io import BytesIO
 
 import pyarrow as pa
@@ -23,6 +24,10 @@ def test_a_file_has_the_ids_of_its_events(form: FileFormat) -> None:
     assert form.ids(form.write(EVENTS)) == set(IDS)
 
 
+def _bomb() -> bytes:
+    return gzip.compress(bytes(4 * limits.SINK_OBJECT_READ_BYTES_MAX), 1)
+
+
 def _large_pages() -> bytes:
     table = pa.table({"id": ["x" * 100 * MIB]})
     written = BytesIO()
@@ -31,18 +36,19 @@ def _large_pages() -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("format", "data"),
+    ("format", "made"),  # in the test: each process that collects it would make them
     [
-        ("ndjson.gz", gzip.compress(bytes(4 * limits.SINK_OBJECT_READ_BYTES_MAX), 1)),
-        ("ndjson.gz", FORMATS["ndjson.gz"].write(EVENTS)[:-4]),
-        ("ndjson", b'{"id":"a"}\n' * MIB),
-        ("ndjson", b"[]\n"),
-        ("parquet", _large_pages()),
-        ("parquet", b"PAR1"),
+        ("ndjson.gz", _bomb),
+        ("ndjson.gz", lambda: FORMATS["ndjson.gz"].write(EVENTS)[:-4]),
+        ("ndjson", lambda: b'{"id":"a"}\n' * MIB),
+        ("ndjson", lambda: b"[]\n"),
+        ("parquet", _large_pages),
+        ("parquet", lambda: b"PAR1"),
     ],
 )
-def test_a_file_of_somebody_else_is_no_burden(format: str, data: bytes) -> None:
+def test_a_file_of_somebody_else_is_no_burden(format: str, made: Callable[[], bytes]) -> None:
     """A small file may become gigabytes when it is decompressed."""
+    data = made()
     tracemalloc.start()
     try:
         with pytest.raises(ValueError):
