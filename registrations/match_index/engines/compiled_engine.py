@@ -35,6 +35,7 @@ class CompiledEngine:
         callables = (tests, hierarchy, number_order, number_of)
         head = shard.head._asdict()
         self._kernel = Kernel(shard.data, sections, head, *callables, _APPLICATION_AT)
+        self._match = self._kernel.match
 
     @property
     def counters(self) -> Counters:
@@ -44,7 +45,7 @@ class CompiledEngine:
 
     def match(self, event: Event, *, positions: bool = False) -> memoryview:
         try:
-            return memoryview(self._kernel.match(event, positions)).cast("q")
+            return memoryview(self._match(event, positions)).cast("q")
         except IndexError as error:
             raise IndexDamaged(f"{self._shard.path.name} has an offset out of range.") from error
         finally:

@@ -64,8 +64,12 @@ class Kernel : public Intervals {
         for (const Span &span : spans_) add_runs(span.first, span.end);
         for (const Runs &runs : runs_) add_ranges(runs);
         for (const Stab &stab : stabs_) add_stabbed(stab);
-        for (const Span &range : ranges_)
+        size_t count = 0;
+        for (const Span &range : ranges_) {
+            count += range.end - range.first;
             if (rest_at_[range.first] < rest_.size) fetch(rest_.at + rest_at_[range.first]);
+        }
+        expect_thresholds(count);
         for (const Span &range : ranges_) scan(range.first, range.end);
     }
 
@@ -133,7 +137,7 @@ class Kernel : public Intervals {
             u32 key = word >= TEST ? 0 : word & NUMBER;
             if (key >= keys_) damaged();
             found_[count] = conjunction;
-            count += word >= TEST || present_.get(key) != (word >= NOT);
+            count += word >= TEST || has(key) != (word >= NOT);
             at = until;
         }
         size_t passed = before;
@@ -152,7 +156,7 @@ class Kernel : public Intervals {
     bool holds(u32 word) {
         if (word >= TEST) return passes(word & NUMBER);
         if ((word & NUMBER) >= keys_) damaged();
-        return present_.get(word & NUMBER) != (word >= NOT);
+        return has(word & NUMBER) != (word >= NOT);
     }
 
     bool passes(u32 test) {

@@ -19,7 +19,7 @@ class Marks : public Shard {
     void unmark() {
         for (u32 gate : gates_) present_.clear(gate);
         for (u32 key : marked_) present_.clear(key);
-        for (const Span &span : spans_) present_.fill(span.first, span.end, false);
+        if (spans_are_set_) set_spans(false);
         gates_.clear(), marked_.clear(), spans_.clear(), stabs_.clear();
         pending_.clear(), arena_.clear();
     }
@@ -55,8 +55,22 @@ class Marks : public Shard {
     void mark_span(u32 first, u32 end) {
         if (first >= end) return;
         if (end > keys_) damaged();
-        present_.fill(first, end, true);
         spans_.push_back({first, end});
+    }
+
+    // Set the bits of all thresholds in the spans if that costs less than to search the spans for
+    // each of `count` thresholds.
+    void expect_thresholds(size_t count) {
+        size_t words = 0;
+        for (const Span &span : spans_) words += (span.end - span.first) / 64 + 1;
+        if (count * spans_.size() > words) set_spans(true);
+    }
+
+    bool has(u32 key) const {
+        if (key < numbers_first_ || spans_are_set_) return present_.get(key);
+        for (const Span &span : spans_)
+            if (span.first <= key && key < span.end) return true;
+        return false;
     }
 
     void begin_name(char kind, std::string_view path) {
@@ -103,6 +117,12 @@ class Marks : public Shard {
     std::string name_;
 
   private:
+    void set_spans(bool value) {
+        for (const Span &span : spans_) present_.fill(span.first, span.end, value);
+        spans_are_set_ = value;
+    }
+
+    bool spans_are_set_ = false;
     std::vector<PendingName> pending_;
     std::string arena_;
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -27,7 +28,7 @@ constexpr u32 HAS_BLOCKS = 8192;
 constexpr u32 OF_FOLDED = HAS_FOLDED | HAS_FOLDED_PREFIXES | HAS_FOLDED_SUFFIXES;
 constexpr u32 OF_GRAMS = HAS_GRAMS_OF_1 | HAS_GRAMS_OF_2 | HAS_GRAMS_OF_4 | HAS_GRAMS_OF_8;
 constexpr u32 OF_TEXTS = HAS_PREFIXES | HAS_SUFFIXES | OF_FOLDED | OF_GRAMS | HAS_BLOCKS;
-constexpr u32 PATH_WORDS = 23, RUNS_FEW = 16, FANOUT = 16;
+constexpr u32 PATH_WORDS = 23, RUNS_FEW = 16, FANOUT_BITS = 4;
 constexpr u64 MIX = 0x9E3779B97F4A7C15u;  // text_keys.MIX
 constexpr u32 FORMAT = 5;  // layout.VERSION that this engine reads
 constexpr Py_ssize_t PATHS_CACHED_MAX = 10000;  // limits.INDEX_PATHS_CACHED_MAX
@@ -82,8 +83,8 @@ class Bits {
     void clear(u32 at) { words_[at >> 6] &= ~(u64(1) << (at & 63)); }
     void fill(u32 first, u32 end, bool value) {
         while (first < end && (first & 63)) put(first++, value);
-        while (first + 64 <= end) words_[first >> 6] = value ? ~u64(0) : 0, first += 64;
-        while (first < end) put(first++, value);
+        if (first < end) std::memset(&words_[first >> 6], value ? 0xff : 0, size_t(end - first) / 64 * 8);
+        for (first += (end - first) / 64 * 64; first < end;) put(first++, value);
     }
 
   private:
@@ -161,4 +162,16 @@ inline void fetch(const void *at) {
 #else
     (void)at;
 #endif
+}
+
+// The first of `count` ascending items that is not below the value. It has no branch that depends on
+// the items, which none could predict, and prefetches both items that the next step may read.
+template <class T> const T *first_from(const T *at, size_t count, T value) {
+    while (count > 1) {
+        size_t half = count / 2;
+        count -= half;
+        fetch(at + count / 2), fetch(at + half + count / 2);
+        at += half & (size_t(0) - size_t(at[half - 1] < value));
+    }
+    return at + (count && *at < value);
 }

@@ -75,11 +75,13 @@ class Shard {
 
     u32 number_position(const Number &value, u32 low, u32 high) const {
         check_thresholds(low, high, numbers_first_, texts_first_);
-        u32 rank = 2 * value.second + 1;
-        while (low < high) {
+        if (high - numbers_first_ > numbers_.size) damaged();
+        const double *first = numbers_.at + (low - numbers_first_), *end = numbers_.at + (high - numbers_first_);
+        low = numbers_first_ + u32(first_from(first, size_t(end - first), value.first) - numbers_.at);
+        if (low == high || numbers_.at[low - numbers_first_] != value.first) return low;
+        for (u32 rank = 2 * value.second + 1; low < high;) {  // among equal ones
             u32 middle = low + (high - low) / 2, at = middle - numbers_first_;
-            double threshold = numbers_[at];
-            if (threshold < value.first || (threshold == value.first && number_ranks_[at] < rank))
+            if (numbers_.at[at] == value.first && number_ranks_[at] < rank)
                 low = middle + 1;
             else
                 high = middle;

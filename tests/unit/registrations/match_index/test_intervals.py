@@ -60,3 +60,20 @@ def test_a_rare_value_goes_before_an_interval(tmp_path: Path) -> None:
     wide = (Compare(">=", x, Const(0)), Compare("<", x, Const(100)))
     specs = {id: Spec(pairs=(("k", id),), tests=wide) for id in range(50)}
     assert built(tmp_path, specs).shards[0].head.intervals == 0
+
+
+@engines
+def test_a_threshold_is_found_by_one_conjunction_and_by_many(tmp_path: Path, engine: str) -> None:
+    """The compiled engine searches the thresholds that hold for few, and marks them for many."""
+    above = {id: (Compare(">", Field("x"), Const(id)),) for id in range(3_000)}
+    specs = {
+        id: Spec(pairs=(("own", id),) if id < 1_500 else (("shared", 1),), tests=tests)
+        for id, tests in above.items()
+    }
+    [shard] = built(tmp_path, specs).shards
+    made = new_engine(engine, shard)
+    for value in (2_000, 999, 2_999.5, 1_000):
+        assert list(made.match(Event("", "", {"own": 999, "x": value}))) == [999] * (value > 999)
+        many = sorted(made.match(Event("", "", {"shared": 1, "x": value})))
+        assert many == [id for id in range(1_500, 3_000) if id < value]
+    assert made.counters.touched == 4 * 1_501

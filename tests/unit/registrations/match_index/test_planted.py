@@ -272,7 +272,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
         "true",
     ),
     "gates are ignored": ("present_.get(gate)) add_range", "true"),
-    "a negation is ignored": ("present_.get(word & NUMBER) != (word >= NOT)", "word < NOT || true"),
+    "a negation is ignored": ("has(word & NUMBER) != (word >= NOT)", "word < NOT || true"),
     "marks are kept for the next event": (": marked_) present_.clear(key)", "void(0)"),
     "an exact name does not take precedence": ("!exact", "true"),
     "a strict threshold matches its value": ("2 * value.second + 1", "2 * value.second"),
