@@ -75,7 +75,7 @@ $(VENV)/.stamp-requirements: requirements.txt $(VENV)/.stamp-node
 NEVER := /(tests|pip|setuptools|gis|locale/[^/]+|ttLib|otlLib|varLib)/
 BYTECODE := { $(BIN)/python -m compileall -qq -j 0 -x '$(NEVER)' $(VENV)/lib/python3.11/site-packages || true; }
 
-COMPILED := setup.py $(wildcard eventhub/event/*.cpp) $(wildcard registrations/match_index/engines/*.cpp registrations/match_index/engines/*.h)
+COMPILED := setup.py $(wildcard eventhub/event/*.cpp eventhub/event/*.h) $(wildcard registrations/match_index/engines/*.cpp registrations/match_index/engines/*.h)
 
 $(VENV)/.stamp-package: pyproject.toml clients/python/pyproject.toml $(COMPILED) $(VENV)/.stamp-requirements
 	@echo "Installing EventHub, with its compiled engine if there is a compiler (about half a minute)"

@@ -1,5 +1,6 @@
-"""Builds what is compiled, where there is a compiler: the engine of the match index, the transcoder
-and the encoder of events. What else is to be said of the package stands in pyproject.toml. Plain.
+"""Builds what is compiled, where there is a compiler: the engine of the match index, and the
+transcoder, the encoder and the decoder of events. What else is to be said of the package stands in
+pyproject.toml. Plain.
 
 An installation without a compiler or Python's headers succeeds without them, and one without
 nanobind without the engine; `python -m registrations.match_index.engines.available` says which
@@ -31,8 +32,13 @@ OPTIONS: dict[str, Any] = {
 
 def extensions() -> list[Extension]:
     events = [
-        Extension(f"eventhub.event.{name}", [f"eventhub/event/{name}.cpp"], **OPTIONS)
-        for name in ("transcoder", "encoder")
+        Extension(
+            f"eventhub.event.{name}",
+            [f"eventhub/event/{name}.cpp"],
+            depends=["eventhub/event/stored_event.h"],
+            **OPTIONS,
+        )
+        for name in ("transcoder", "encoder", "decoder")
     ]
     return events if nanobind is None else [*events, kernel()]
 
