@@ -4,6 +4,7 @@ It has a connection and, in a worker, a thread of its own, so that no other work
 """
 
 import asyncio
+import json
 import os
 import socket
 import threading
@@ -16,14 +17,14 @@ from uuid import uuid4
 from psycopg_pool import AsyncConnectionPool
 
 from eventhub.base import limits
+from eventhub.base.env import read_env
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.event_loop import pause_together_s, run_forever
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.version import VERSION
-from eventhub.postgresql import queries
+from eventhub.monitoring.shared_settings import SQL, digests_of
 from eventhub.postgresql.connections import Connection, reading, reading_pool
 
-SQL = queries.load("eventhub/monitoring/sql/members.sql")
 throttled = ThrottledLog(get_logger(__name__))
 
 
@@ -40,6 +41,7 @@ class MemberHeartbeat:
             "node": socket.gethostname(),
             "pid": os.getpid(),
             "version": VERSION,
+            "settings": json.dumps(digests_of(read_env())),
         }
 
     async def run(self) -> None:

@@ -8,6 +8,7 @@ from django.db.models import (
     CompositePrimaryKey,
     DateTimeField,
     IntegerField,
+    JSONField,
     TextField,
     UUIDField,
 )
@@ -32,6 +33,10 @@ class Member(models.Model):
     last_seen_at = DateTimeField(db_comment="its last heartbeat")
     joined_at = DateTimeField(null=True, db_comment="when its event was appended; null: not yet")
     left_at = DateTimeField(null=True, db_comment="when it ended by itself")
+    settings = JSONField(
+        null=True,
+        db_comment="digests of the settings that all machines share; null: of an earlier release",
+    )
 
     storage = TableStorage(parameters={"fillfactor": 50})
 

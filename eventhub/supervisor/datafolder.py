@@ -25,10 +25,11 @@ LOCK_POLL_S = 0.1
 LOCK_REPORT_S = 1.0  # of waiting, after which a line reports it
 FORMAT = "1"  # of the folder; eventhub/postgresql/schema.py has that of the tables
 MEMORY = Path("/dev/shm")  # noqa: S108 - a file system in memory; the folder used is checked
-MARKERS = frozenset({"lock", "secret_key", "postgres"})  # two of them make a folder a hub's
+# two of them make a folder a hub's: that of a machine without servers has `lock` and `format`
+MARKERS = frozenset({"lock", "secret_key", "postgres", "format"})
 FIRST_MARKERS = frozenset({"lock", "secret_key", "postgres.new"})  # of an interrupted first start
 OTHER_NAMES = frozenset(
-    {"archive", "ballast", "beat", "credentials.json", "format", "format.new", "metrics", "probe"}
+    {"archive", "ballast", "beat", "credentials.json", "format.new", "metrics", "probe"}
     | {"run", "secret_key.new", "servers.log"}
 )
 NAMES = MARKERS | FIRST_MARKERS | OTHER_NAMES
@@ -104,8 +105,8 @@ def open_folder(path: Path) -> Folder:
         names = {entry.name for entry in root.iterdir()} - IGNORED_NAMES
     if names and not _is_hubs(names):
         raise FolderUnusable(
-            f"{root} is not empty and not a hub's data folder, which has two of lock, secret_key "
-            "and postgres; nothing was touched. "
+            f"{root} is not empty and not a hub's data folder, which has two of lock, secret_key, "
+            "postgres and format; nothing was touched. "
             "Choose a new or empty folder: make run DATA=…"
         )
     return Folder(root)

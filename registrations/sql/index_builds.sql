@@ -75,5 +75,8 @@ SELECT s.id, z.name AS zone, s.name, s.matching, s.durability
 -- Streams whose last build did not succeed, or with a requested one.
 SELECT stream_id FROM index_builds WHERE attempts > 0 OR requested_at IS NOT NULL
 
+-- name: erased
+SELECT id FROM streams WHERE id = ANY (%(streams)s::bigint[]) AND erased_at IS NOT NULL
+
 -- name: zone_id
 SELECT id FROM zones WHERE name = %s

@@ -24,6 +24,7 @@ from sparkjobs.runs import selectors, services
 from sparkjobs.runs.errors import (
     NoPlan,
     ResultDeleted,
+    ResultElsewhere,
     RunOver,
     RunPublishing,
     TooManyRuns,
@@ -116,7 +117,9 @@ class RunLog(JobRuns):
     """The log that Spark wrote."""
 
     @operation(
-        "Show the end of a run's log", UnknownJob, response={(200, "text/plain"): OpenApiTypes.STR}
+        "Show the end of a run's log",
+        *(UnknownJob, ResultElsewhere),
+        response={(200, "text/plain"): OpenApiTypes.STR},
     )
     def retrieve(self, request: Request, **kwargs: Any) -> HttpResponse:
         log = selectors.read_log(self.get_object())
@@ -128,7 +131,7 @@ class ResultFile(JobRuns):
 
     @operation(
         "Get a file of a run's result",
-        *(UnknownJob, ResultDeleted),
+        *(UnknownJob, ResultDeleted, ResultElsewhere),
         response={
             (200, media.partition(";")[0]): OpenApiTypes.BINARY
             for media in (*_MEDIA.values(), _OTHER)
@@ -157,7 +160,7 @@ class PlanApplication(ResourceView):
 
     @operation(
         "Apply a retention plan; actions that are no longer allowed are refused",
-        NoPlan,
+        *(NoPlan, ResultElsewhere),
         body=EmptySerializer,
         status=200,
     )

@@ -77,6 +77,12 @@ class ResultDeleted(EventHubError):
     status = 410
 
 
+class ResultElsewhere(NotFound):
+    """The run's result is in the data folder of another machine. Request it there, or let all
+    machines share the folder `jobs`.
+    """
+
+
 class NoPlan(Conflict):
     """The run has no plan to apply: it did not complete, or its plan was altered; request another
     run.

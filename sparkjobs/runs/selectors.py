@@ -13,7 +13,7 @@ from eventhub.base.clock import Clock
 from eventhub.base.errors import NotFound
 from sparkjobs.result import File, read_result
 from sparkjobs.runs import statements
-from sparkjobs.runs.errors import JavaSlow, NoJava, ResultDeleted, UnknownRun
+from sparkjobs.runs.errors import JavaSlow, NoJava, ResultDeleted, ResultElsewhere, UnknownRun
 from sparkjobs.runs.folders import RunFolder, folder_of
 from sparkjobs.runs.java import find_java
 from sparkjobs.runs.jobs import JOBS, job_named
@@ -74,9 +74,12 @@ def with_result(run: Run) -> Any:
 
 
 def find_file(run: Run, *, name: str) -> tuple[Path, File]:
-    """Return a file of a run's result. Raises ResultDeleted, and NotFound for any other file."""
+    """Return a file of a run's result. Raises ResultDeleted, ResultElsewhere, and NotFound for any
+    other file.
+    """
     if run.result_deleted:
         raise ResultDeleted(run=run.id)
+    _require_here(run)
     for file in with_result(run).files:
         path = _folder(run).result / file.name
         if file.name == name and path.is_file():
@@ -85,7 +88,8 @@ def find_file(run: Run, *, name: str) -> tuple[Path, File]:
 
 
 def read_log(run: Run) -> bytes:
-    """Return the end of a run's log; empty if there is none."""
+    """Return the end of a run's log; empty if there is none. Raises ResultElsewhere."""
+    _require_here(run)
     try:
         with _folder(run).log.open("rb") as file:
             file.seek(0, 2)
@@ -93,6 +97,12 @@ def read_log(run: Run) -> bytes:
             return file.read(limits.JOB_LOG_SHOWN_BYTES)
     except FileNotFoundError:
         return b""
+
+
+def _require_here(run: Run) -> None:
+    """Raise ResultElsewhere if a completed run's folder is on another machine."""
+    if run.state == "completed" and not _folder(run).root.exists():
+        raise ResultElsewhere(run=run.id)
 
 
 def _folder(run: Run) -> RunFolder:

@@ -23,7 +23,7 @@ from eventhub.eventlog.streams import lock_system
 from eventhub.postgresql.connections import CONNECTION_ERRORS, connect
 from sparkjobs.runs import statements
 from sparkjobs.runs.cancellation import CANCELLED
-from sparkjobs.runs.errors import NoPlan, RunOver, RunPublishing, TooManyRuns
+from sparkjobs.runs.errors import NoPlan, ResultElsewhere, RunOver, RunPublishing, TooManyRuns
 from sparkjobs.runs.folders import folder_of
 from sparkjobs.runs.models import JobRun
 from sparkjobs.runs.params import check_params
@@ -77,11 +77,14 @@ def cancel_run(*, job: str, run: int) -> Run:
 
 
 def read_run_plan(env: Env, run: Run) -> list[PlannedAction]:
-    """Return the actions of a run's plan. Raises NoPlan."""
+    """Return the actions of a run's plan. Raises NoPlan, ResultElsewhere."""
     if run.state != "completed":
         raise NoPlan(state=run.state)
+    folder = folder_of(Path(env.data), run.job, run.id)
+    if not folder.root.exists():
+        raise ResultElsewhere(run=run.id)
     try:
-        return read_plan(folder_of(Path(env.data), run.job, run.id).result)
+        return read_plan(folder.result)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise NoPlan(state=run.state) from error
 

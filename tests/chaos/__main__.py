@@ -19,6 +19,7 @@ from tests.chaos.exact import run as exact
 from tests.chaos.faults import FAULTS, choose
 from tests.chaos.judge import last_judgement
 from tests.chaos.kafka import run as kafka
+from tests.chaos.machines import run as machines
 from tests.chaos.outages import away, backlog, storm
 from tests.chaos.quota import run as quota
 from tests.chaos.restart import run as restart
@@ -114,6 +115,7 @@ KINDS = {
     "disk": Kind(disk.add_arguments, disk.run),
     "backlog": Kind(backlog.add_arguments, backlog.run),
     "kafka": Kind(kafka.add_arguments, kafka.run),
+    "machines": Kind(machines.add_arguments, machines.run),
     "outbox": Kind(outbox.add_arguments, outbox.run),
     "patterns": Kind(patterns.add_arguments, patterns.run),
     "outage": Kind(away.add_arguments, away.run),

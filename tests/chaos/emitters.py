@@ -7,7 +7,8 @@ They record in the journal every attempt, every promise, and every failure.
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import cycle
 from typing import NamedTuple
 
 import aiohttp
@@ -60,13 +61,16 @@ class Clock:
 
 
 class Target(NamedTuple):
-    """What all emitters of a run share. `rate`: events per second, of all."""
+    """What all emitters of a run share. `rate`: events per second, of all; `others`: URLs of the
+    same hub, of which the next one is tried after a failure.
+    """
 
     url: str
     key: str
     journal: Journal
     clock: Clock
     rate: float
+    others: tuple[str, ...] = ()
 
 
 class Emitter:
@@ -76,6 +80,7 @@ class Emitter:
         self.name = name
         self.habit = habit
         self._target = target
+        self._url = target.url  # that answered last
         self._dice = dice
         self._made = 0
         self._number = 0
@@ -147,13 +152,22 @@ class Emitter:
             await self._send_by_client(client, names, events)
             return
         body = orjson.dumps(events[0] if len(events) == 1 else events)
-        while not await self._attempt(http, names, body):
+        for url in self._urls():
+            if await self._attempt(http, url, names, body):
+                self._url = url
+                return
             if not habit.repeats:
                 return
             if time.monotonic() - now > habit.persistence_s:
                 self._target.journal.problem(f"{names[0]} not taken within {habit.persistence_s} s")
                 self._target.journal.gave_up(names, stored=None)
                 return
+
+    def _urls(self) -> Iterator[str]:
+        """Yield where to send a request, and each repeat of it."""
+        urls = [self._target.url, *self._target.others]
+        at = urls.index(self._url)
+        return cycle(urls[at:] + urls[:at])
 
     async def _send_by_client(
         self, client: HubClient, names: list[Name], events: list[dict[str, object]]
@@ -171,14 +185,14 @@ class Emitter:
             journal.promise(self.habit.stream, names, answer, sent_at)
 
     async def _attempt(
-        self, http: aiohttp.ClientSession, names: Sequence[Name], body: bytes
+        self, http: aiohttp.ClientSession, hub: str, names: Sequence[Name], body: bytes
     ) -> bool:
         """Send one request; return whether the hub promised the events. Pause after a failure as
         the hub requests.
         """
         journal, began = self._target.journal, time.monotonic()
         journal.attempts += 1
-        url = f"{self._target.url}/v1/streams/{self.habit.stream}/events"
+        url = f"{hub}/v1/streams/{self.habit.stream}/events"
         headers = {"Content-Type": "application/json"}
         status, code, retry_after = 0, "", None
         try:

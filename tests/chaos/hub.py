@@ -43,20 +43,24 @@ LOG_CREW = Crew()
 
 
 class HubUnderTest:
-    """A `manage.py up`, started in the constructor. `given`: environment variables."""
+    """A `manage.py up`, started in the constructor. `given`: environment variables; with
+    DATABASE_URL, REDIS_URL and EVENTHUB_SECRET_KEY it runs on the servers of others.
+    """
 
     def __init__(
         self, data: Path, crew: Crew = LOG_CREW, port: int = 0, home: Path = HOME, **given: str
     ) -> None:
         self.data = data
-        if home == HOME and not (data / "postgres").exists():
+        self._given = given
+        if home == HOME and "DATABASE_URL" not in given and not (data / "postgres").exists():
             prepared.fill(data)
         counts = crew._asdict()
         if home != HOME:  # a former release has no connectors
             del counts["connectors"]
         words = [f for n, v in counts.items() for f in (f"--{n}", str(v))]
         self._hub = Hub(data, *words, port=port, home=home, script=home / "manage.py", **given)
-        self._database = Postgres(data / "postgres", data / "run").url()
+        own = Postgres(data / "postgres", data / "run").url()
+        self._database = given.get("DATABASE_URL", own)
 
     @property
     def url(self) -> str:
@@ -138,8 +142,14 @@ class HubUnderTest:
             "REDIS_URL": Redis(self.data / "run").url(),
             "EVENTHUB_DATA": str(self.data),
             "EVENTHUB_ARCHIVE_URL": str(self.archive),
-            "EVENTHUB_SECRET_KEY": (self.data / "secret_key").read_text().strip(),
+            "EVENTHUB_SECRET_KEY": self._secret_key,
+            **self._given,
         }
+
+    @property
+    def _secret_key(self) -> str:
+        given = self._given.get("EVENTHUB_SECRET_KEY")
+        return given or (self.data / "secret_key").read_text().strip()
 
     @property
     def archive(self) -> Path:

@@ -134,7 +134,7 @@ class Judge:
                     seen.cursor = Cursor(stream.segments[known - 1], known)
                 manner = Manner(JSON if index % 2 else PROTOBUF)
                 reading = asyncio.create_task(
-                    read_plainly(http, self._hub.url, seen, manner, random.Random(0))
+                    read_plainly(http, [self._hub.url], seen, manner, random.Random(0))
                 )
                 late = await _await_count(seen, stream.head - known)
                 await close_quietly([reading])

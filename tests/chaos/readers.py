@@ -7,8 +7,9 @@ session that stays connected, and by one that disconnects and resumes at random.
 import asyncio
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -148,10 +149,16 @@ class Manner(NamedTuple):
 
 
 async def read_plainly(
-    http: aiohttp.ClientSession, url: str, seen: Seen, manner: Manner, dice: random.Random
+    http: aiohttp.ClientSession,
+    urls: Sequence[str],
+    seen: Seen,
+    manner: Manner,
+    dice: random.Random,
 ) -> None:
-    """Read until cancelled, and reconnect again and again from the cursor."""
-    while True:
+    """Read until cancelled, and reconnect again and again from the cursor, to the next URL of the
+    hub.
+    """
+    for url in cycle(urls):
         leave_at = None
         if manner.stays_s is not None:
             leave_at = time.monotonic() + manner.stays_s * dice.uniform(0.05, 2)

@@ -152,7 +152,7 @@ class World:
             work = (
                 read_by_client(client, seen)
                 if reader.manner is None
-                else read_plainly(http, self.hub.url, seen, reader.manner, own)
+                else read_plainly(http, [self.hub.url], seen, reader.manner, own)
             )
             self._tasks.append(asyncio.create_task(work, name=reader.name))
 

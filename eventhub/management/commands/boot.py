@@ -7,10 +7,11 @@ from typing import Any
 from django.core.management import call_command
 
 from eventhub.api.announcements import raw_connection
-from eventhub.base.env import read_env
+from eventhub.base.env import read_env, refuse
 from eventhub.eventlog import boot
 from eventhub.eventlog.continuity import prove_continuity
 from eventhub.management.command import HubCommand, require_answer
+from eventhub.monitoring.shared_settings import OtherSettings, require_shared
 from eventhub.preflight import require_schema
 
 
@@ -32,8 +33,12 @@ class Command(HubCommand):
             call_command("migrate", interactive=False, verbosity=options["verbosity"])
         else:
             require_schema(env.database_url)
-        asyncio.run(prove_continuity(env.database_direct_url, env.mark_url))
         connection = raw_connection()
+        try:
+            require_shared(connection, env)
+        except OtherSettings as error:
+            refuse(str(error))
+        asyncio.run(prove_continuity(env.database_direct_url, env.mark_url))
         position = boot.mark_start(connection)
         keys = sum(boot.restate(connection, one) for one in boot.restated_streams(connection))
         self.stdout.write(f"started at {position.sequence} of system; {keys} keys announced again")

@@ -3,9 +3,9 @@
 -- name: heartbeat
 -- A process whose row is gone was announced as lost; it joins again, and its start stays the same. The commit does not wait for
 -- the disk, because heartbeats are repeated.
-INSERT INTO members (id, kind, node, pid, version, started_at, last_seen_at)
-SELECT %(id)s, %(kind)s, %(node)s, %(pid)s, %(version)s, clock_timestamp() - make_interval(secs => %(age_s)s),
-       clock_timestamp()
+INSERT INTO members (id, kind, node, pid, version, settings, started_at, last_seen_at)
+SELECT %(id)s, %(kind)s, %(node)s, %(pid)s, %(version)s, %(settings)s::jsonb,
+       clock_timestamp() - make_interval(secs => %(age_s)s), clock_timestamp()
  WHERE set_config('synchronous_commit', 'off', true) = 'off'
     ON CONFLICT (id) DO UPDATE SET last_seen_at = excluded.last_seen_at
 
@@ -34,6 +34,13 @@ DELETE FROM members
  WHERE left_at IS NOT NULL
     OR (%(watched_s)s::float8 >= %(lost_s)s::float8 AND is_over(last_seen_at + make_interval(secs => %(lost_s)s), %(lost_s)s))
 RETURNING id::text, kind, node, pid, version, started_at, last_seen_at, left_at IS NULL AS lost
+
+-- name: running
+-- The members that have not ended, as far as is known, with the digests of their settings.
+SELECT id::text, kind, node, settings, (extract(epoch FROM last_seen_at) * 1000000)::bigint AS last_seen_us
+  FROM members
+ WHERE left_at IS NULL AND settings IS NOT NULL AND NOT is_over(last_seen_at + make_interval(secs => %(lost_s)s), %(lost_s)s)
+ ORDER BY kind, id
 
 -- name: count
 SELECT kind, count(*) AS members FROM members WHERE left_at IS NULL GROUP BY kind

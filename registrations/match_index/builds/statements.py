@@ -127,6 +127,11 @@ def streams(connection: Connection, ids: Sequence[int]) -> list[IndexStream]:
     )
 
 
+def erased(connection: Connection, ids: Sequence[int]) -> list[int]:
+    """Return those of the streams of which nothing is left."""
+    return scalars(connection).execute(SQL["erased"], {"streams": list(ids)}).fetchall()
+
+
 def zone_id(connection: Connection, zone: str) -> int | None:
     """Return the id of a zone, None if it does not exist."""
     found: int | None = scalars(connection).execute(SQL["zone_id"], (zone,)).fetchone()

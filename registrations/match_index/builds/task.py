@@ -16,7 +16,9 @@ from eventhub.postgresql.connections import blocking
 from registrations.match_index.builds import statements
 from registrations.match_index.builds.builder_lock import builder_lock, claim_due_check
 from registrations.match_index.epochs.errors import IndexNotWritten
+from registrations.match_index.epochs.folder import indexed
 from registrations.match_index.epochs.state import due_streams
+from registrations.stream_deletion import erase_index
 
 log = get_logger(__name__)
 throttled = ThrottledLog(log)
@@ -102,11 +104,14 @@ class IndexBuilder:
 
     def _due(self, database_url: str, data: Path) -> list[int]:
         """Return the streams to build: requested ones first, then due ones, which only one worker
-        searches, and less often, because that counts versions.
+        searches, and less often, because that counts versions. It also removes the indexes of
+        streams that were deleted by a worker with another data folder.
         """
         with blocking(database_url, name="index builder") as connection:
             found = dict.fromkeys(statements.requested(connection))
             if claim_due_check(data, self._clock.now_us()):
+                for stream_id in statements.erased(connection, indexed(data)):
+                    erase_index(data, stream_id)
                 found.update(dict.fromkeys(due_streams(connection, data)))
             later = statements.backing_off(connection) if found else set()
         return [stream_id for stream_id in found if stream_id not in later]

@@ -175,6 +175,16 @@ def test_a_publishing_run_cannot_be_cancelled_and_deleted_files_are_reported(
     assert (shown["result_deleted"], shown["files"], shown["details"]) == (True, [], {})
 
 
+def test_a_result_in_the_data_folder_of_another_machine_is_refused_with_the_reason(
+    hub: LiveHub, zone: LiveZone
+) -> None:
+    zone.create_stream("orders")
+    run = request_run(zone).json["id"]
+    hub.sql("UPDATE job_runs SET state = 'completed' WHERE id = %s", run)
+    for path in ("files/report.html", "log"):
+        hub.operate("GET", f"{RUNS}/{run}/{path}").refused(404, "result_elsewhere")
+
+
 def test_a_retry_is_shown_with_its_job_until_it_is_cancelled(hub: LiveHub) -> None:
     [[first]] = hub.sql(
         "INSERT INTO job_runs (job, requested_by, params, state, reason, ended_at)"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from tests.chaos.callbacks.arrivals import Arrivals
 from tests.chaos.callbacks.harm import FORWARDERS, WORKERS, Plan, do
 from tests.chaos.callbacks.world import ENDPOINTS, STREAMS, CallbackWorld
 from tests.chaos.hub import WEB_PARTS
@@ -150,14 +151,15 @@ def stream_recoveries(world: CallbackWorld, rounds: Sequence[Round]) -> dict[int
     of an event offered since.
     """
     return {
-        one.number: max(_first_after(world, stream, one.began_at) for stream in STREAMS)
+        one.number: max(first_after(world.arrivals, stream, one.began_at) for stream in STREAMS)
         - one.began_at
         for one in rounds
     }
 
 
-def _first_after(world: CallbackWorld, stream: str, at: float) -> float:
-    landings = world.arrivals.landings
+def first_after(arrivals: Arrivals, stream: str, at: float) -> float:
+    """Return when the first event arrived that was offered later; infinity if none has."""
+    landings = arrivals.landings
     begin = bisect_left(landings, at, key=lambda landing: landing.at)
     for landing in islice(landings, begin, None):
         if landing.stream == stream and landing.tried_at > at:

@@ -169,9 +169,9 @@ class Drill:
         library, stays, binary, window = self._readers
         works = (
             read_by_client(client, library),
-            read_plainly(http, url, stays, Manner(), dice),
-            read_plainly(http, url, binary, Manner(PROTOBUF), dice),
-            read_plainly(http, url, window, Manner(window=64), dice),
+            read_plainly(http, [url], stays, Manner(), dice),
+            read_plainly(http, [url], binary, Manner(PROTOBUF), dice),
+            read_plainly(http, [url], window, Manner(window=64), dice),
         )
         return [asyncio.create_task(work) for work in works]
 

@@ -367,3 +367,20 @@ def test_an_unavailable_database_is_no_error(data: Path) -> None:
 
 def test_the_timetable_has_the_task() -> None:
     assert TIMETABLE["build-indexes"]["task"] in app.tasks
+
+
+def test_an_index_of_a_stream_that_another_machine_deleted_is_removed(
+    world: World, data: Path
+) -> None:
+    """The deletion removed the index on the machine of its worker only."""
+    erased, kept = (stream_with_request(world) for _ in range(2))
+    run(world, data)
+    assert index_root(data, erased).exists()
+    with blocking(world.url, name="test") as connection:
+        connection.execute(
+            "UPDATE streams SET deleted_at = now(), erased_at = now() WHERE id = %s", (erased,)
+        )
+    clock = ManualClock(SystemClock().now_us() + int(2e6 * limits.INDEX_DUE_INTERVAL_S))
+    IndexBuilder(clock).run(world.url, data)
+    assert not index_root(data, erased).exists()
+    assert index_root(data, kept).exists()

@@ -107,6 +107,7 @@ NOT_TRIED = {
     "run_over",  # see test_jobs.py
     "run_publishing",  # likewise
     "result_deleted",  # likewise
+    "result_elsewhere",  # likewise
     "no_plan",  # of a run that left none: see test_retention_apply.py
     "too_many_runs",
     "redis_off",  # see test_without_redis.py

@@ -31,6 +31,7 @@ def sql(url: str, statement: str, *values: Any) -> list[tuple[Any, ...]]:
 
 def beat(url: str, member: UUID, kind: str = "worker") -> None:
     values = {"id": member, "kind": kind, "node": "a", "pid": 7, "version": "1", "age_s": 60.0}
+    values["settings"] = None
     with psycopg.connect(url, autocommit=True) as session:
         session.execute(SQL["heartbeat"], values)
 

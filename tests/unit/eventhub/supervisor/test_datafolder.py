@@ -72,6 +72,7 @@ def test_folder_with_foreign_content_is_refused_and_left_unchanged(
         ("lost+found/",),
         ("lock",),
         ("lock", "run/", "metrics/", "credentials.json"),  # with external servers and a secret
+        ("lock", "format", "beat.dat", "indexes/lock", "jobs/audit/"),  # of a second machine
         ("lock", "secret_key", "run/", "postgres.new/base/"),
         ("postgres.new/base/",),
         ("lock", "secret_key", "postgres/PG_VERSION", "hub.dump"),
