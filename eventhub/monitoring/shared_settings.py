@@ -4,6 +4,7 @@ that starts beside members with others is refused. SQL module.
 
 import hashlib
 import hmac
+import json
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -31,12 +32,14 @@ class OtherSettings(Exception):
 
 
 class _RunningMember(NamedTuple):
-    """A member without a sign that it has ended. `settings`: its digests."""
+    """A member without a sign that it has ended. `settings`: its digests, as JSON: Django's
+    connections do not decode it.
+    """
 
     id: str
     kind: str
     node: str
-    settings: dict[str, str]
+    settings: str
     last_seen_us: int
 
 
@@ -71,11 +74,12 @@ def _others(
     """Return the members with other settings, by id."""
     rows = cursor_of(connection, _RunningMember)
     running = rows.execute(SQL["running"], {"lost_s": limits.MEMBER_LOST_S}).fetchall()
-    return {one.id: one for one in running if _different(one.settings, accepted)}
+    return {one.id: one for one in running if _different(one, accepted)}
 
 
-def _different(found: Mapping[str, str], accepted: Mapping[str, set[str]]) -> list[str]:
+def _different(member: _RunningMember, accepted: Mapping[str, set[str]]) -> list[str]:
     """Return the settings that differ; one that a process does not have is no difference."""
+    found: dict[str, str] = json.loads(member.settings)
     return [
         name
         for name, digests in accepted.items()
@@ -84,7 +88,7 @@ def _different(found: Mapping[str, str], accepted: Mapping[str, set[str]]) -> li
 
 
 def _message(member: _RunningMember, accepted: Mapping[str, set[str]]) -> str:
-    name = _different(member.settings, accepted)[0]
+    name = _different(member, accepted)[0]
     return (
         f"A {member.kind} process of this hub on {member.node} has another {name}: {_WHY[name]}."
         f" Set {name} to the value used there, and start again (docs/operations.md, On several"

@@ -37,7 +37,7 @@ RETURNING id::text, kind, node, pid, version, started_at, last_seen_at, left_at 
 
 -- name: running
 -- The members that have not ended, as far as is known, with the digests of their settings.
-SELECT id::text, kind, node, settings, (extract(epoch FROM last_seen_at) * 1000000)::bigint AS last_seen_us
+SELECT id::text, kind, node, settings::text, (extract(epoch FROM last_seen_at) * 1000000)::bigint AS last_seen_us
   FROM members
  WHERE left_at IS NULL AND settings IS NOT NULL AND NOT is_over(last_seen_at + make_interval(secs => %(lost_s)s), %(lost_s)s)
  ORDER BY kind, id
