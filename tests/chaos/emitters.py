@@ -152,11 +152,13 @@ class Emitter:
             await self._send_by_client(client, names, events)
             return
         body = orjson.dumps(events[0] if len(events) == 1 else events)
-        for url in self._urls():
+        urls = self._urls()
+        for url in urls:
             if await self._attempt(http, url, names, body):
                 self._url = url
                 return
             if not habit.repeats:
+                self._url = next(urls)
                 return
             if time.monotonic() - now > habit.persistence_s:
                 self._target.journal.problem(f"{names[0]} not taken within {habit.persistence_s} s")
