@@ -22,9 +22,11 @@ from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.event_loop import pause_together_s, run_forever
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.base.version import VERSION
-from eventhub.monitoring.shared_settings import SQL, digests_of
+from eventhub.monitoring.shared_settings import digests_of
+from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection, reading, reading_pool
 
+SQL = queries.load("eventhub/monitoring/sql/members.sql")
 throttled = ThrottledLog(get_logger(__name__))
 
 
