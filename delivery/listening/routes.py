@@ -104,6 +104,4 @@ async def _lines(served: ServedRequest, form: FrameFormat[bytes]) -> AsyncGenera
 
 def _complete(served: ServedRequest, count: int) -> bool:
     """Return whether a response of lines has all requested events."""
-    if served.listener.cursor.sequence < served.ends.head.sequence:
-        return False
-    return bool(count) or served.over()
+    return served.reached_head() and (bool(count) or served.over())

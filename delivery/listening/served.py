@@ -67,6 +67,10 @@ class ServedRequest(NamedTuple):
     def known_ends(self) -> StreamEnds:
         return StreamEnds(self.head, self.ends.first)
 
+    def reached_head(self) -> bool:
+        """Return whether the listener has passed the last event that there was at the start."""
+        return self.listener.cursor.sequence >= self.ends.head.sequence
+
     def over(self) -> bool:
         """Return whether the request stops waiting for events."""
         return self.peer.over or asyncio.get_running_loop().time() >= self.deadline_s
@@ -127,14 +131,17 @@ async def served_batches(
 
 
 async def collect(served: ServedRequest, form: FrameFormat[bytes]) -> list[bytes]:
-    """Return the items of one page: the events there are, or the first until the timeout."""
+    """Return the items of one page: the events there are, or the first until the timeout. A page
+    reaches the head at its start, also if this process has not read of the last events yet.
+    """
     reader, listener = served.reader, served.listener
     limit = served.request.limit or limits.HISTORY_EVENTS_DEFAULT
     last = listener.cursor.sequence + limits.HISTORY_SCANNED_MAX
     size = BatchLimits(limit, limits.HISTORY_BYTES_MAX)
     start = listener.cursor
-    clock = asyncio.get_running_loop().time
-    until_s = clock() + limits.HISTORY_S_MAX
+    loop = asyncio.get_running_loop()
+    until_s = loop.time() + limits.HISTORY_S_MAX
+    ending = loop.call_at(until_s, reader.waker.set)
     items: list[bytes] = []
     try:
         async with served_batches(served, form, size) as found:
@@ -144,12 +151,16 @@ async def collect(served: ServedRequest, form: FrameFormat[bytes]) -> list[bytes
                 size.bytes_max -= sum(map(len, batch))
                 if size.events_max <= 0 or size.bytes_max <= 0 or listener.cursor.sequence >= last:
                     break
-                if (items or served.over()) if reader.idle else clock() > until_s:
+                late = loop.time() > until_s
+                at_end = late or served.peer.over or served.reached_head()
+                if (at_end and (items or served.over())) if reader.idle else late:
                     break
     except EventHubError:
         if listener.cursor == start:
             raise
         # a gap, say, after the events found: they are sent, and the next request gets the error
+    finally:
+        ending.cancel()
     if items:
         metrics.SENT.add(len(items), sum(map(len, items)))
     return items

@@ -2,15 +2,12 @@
 data removed, also by a worker that is killed meanwhile.
 """
 
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
+from tests.acceptance.unannounced import nothing_announced
 from tests.acceptance.wire import Session, session, until
 from tests.live import Answer, LiveHub, LiveZone
 from tests.sink import Sink
@@ -93,21 +90,6 @@ async def test_a_scheduled_deletion_refuses_what_is_new_and_can_be_withdrawn(
         assert zone.emit("orders", EVENT).json["ranges"][0]["first"] == 3
         await reader.events(1)
         ask(zone, "POST", "streams/orders/restore").refused(409, "not_deleting")
-
-
-@contextmanager
-def nothing_announced(hub: LiveHub) -> Iterator[None]:
-    """Let the hub's processes learn of nothing that others append inside the block."""
-    found = "SELECT pid FROM pg_stat_activity WHERE application_name = 'eventhub heads'"
-    pids = [pid for (pid,) in hub.sql(f"{found} AND datname = current_database()")]
-    assert len(pids) >= len(hub.web)
-    try:
-        for pid in pids:
-            os.kill(pid, signal.SIGSTOP)
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
 
 
 def test_the_first_emit_after_a_withdrawn_deletion_is_accepted(

@@ -7,6 +7,7 @@ import os
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from eventhub.event import event_pb2
 from tests.acceptance.matched_streams import wait_equal
 from tests.acceptance.transports import FRAMES, ListenerSpec, events_of, server_frames
+from tests.acceptance.unannounced import nothing_announced
 from tests.acceptance.wire import EVENT, PROTOBUF, numbered, session, until
 from tests.live import Answer, LiveHub, LiveZone
 
@@ -41,6 +43,27 @@ def wait_first(zone: LiveZone, sequence: int) -> None:
         return int(zone.hub.call("GET", "/v1/streams/orders", key=zone.admin).json["first"])
 
     wait_equal(first, sequence)
+
+
+def test_a_page_has_what_was_stored_before_its_request(zone: LiveZone) -> None:
+    """Regression: a process that had not yet read of it answered without it."""
+    path = "/v1/streams/system/events"
+    system = zone.hub.call("GET", "/v1/streams/system", key=zone.admin).json
+    start = f"{system['segment']['uuid']}:{system['last']}"
+    with ThreadPoolExecutor() as pool:
+        with nothing_announced(zone.hub):
+            zone.create_stream("orders")
+            pages = [
+                pool.submit(
+                    zone.hub.call, "GET", f"{path}?from={start}", key=zone.admin, url=web.url
+                )
+                for web in zone.hub.web
+            ]
+            wait(pages, timeout=1)
+        found = [page.result().json for page in pages]
+    for page in found:
+        assert "stream.created" in [one["event"]["type"] for one in page["events"]]
+        assert page["cursor"]["sequence"] >= page["head"]
 
 
 @pytest.mark.req("EMC-34")
