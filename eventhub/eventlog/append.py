@@ -2,9 +2,9 @@
 
 An append is one statement, the function in sql/functions/append.v1.sql: it locks the heads,
 assigns sequences, detects duplicates, rolls segments and inserts. Events of one stream for which
-there is nothing else to do are appended by a shorter statement, which takes half as long. This
-module builds their arguments and reads their rows. `append_in` runs the function inside a caller's
-transaction, the group commit (appender.py) either one on a connection of its own.
+there is nothing else to do are appended by a shorter statement (append.sql). This module builds the
+arguments and reads the rows of both. `append_in` runs the function inside a caller's transaction,
+the group commit (appender.py) either of them on a connection of its own.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -177,9 +177,9 @@ def heads_text(heads: dict[int, int]) -> str:
 
 
 def _are_plain(drafts: Request) -> bool:
-    stream_id = drafts[0].stream_id if drafts else 0
-    return stream_id > 0 and all(
-        draft.stream_id == stream_id
+    """Return whether the drafts are of one stream, and the statement `append_plain` does all."""
+    return bool(drafts) and all(
+        draft.stream_id == drafts[0].stream_id
         and draft.producer is None
         and not draft.token
         and not draft.key

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 POLL_S = 0.03
 
@@ -28,3 +29,11 @@ async def until_true(asked: Callable[[], Awaitable[bool]], what: str, patience_s
         if time.monotonic() - began > patience_s:
             raise NeverCame(f"waited {patience_s:.0f} s in vain for {what}")
         await asyncio.sleep(POLL_S)
+
+
+def require_running(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Raise the error of a task that ended: a mistake of the harness."""
+    for task in tasks:
+        if task.done():
+            task.result()
+            raise RuntimeError(f"{task.get_name()} ended")

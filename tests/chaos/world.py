@@ -16,7 +16,7 @@ from tests.chaos.hub import LOG_CREW, Crew, HubUnderTest
 from tests.chaos.journal import Journal
 from tests.chaos.judge import Judge
 from tests.chaos.readers import PROTOBUF, Manner, Seen, close_quietly, read_by_client, read_plainly
-from tests.chaos.until import until
+from tests.chaos.until import require_running, until
 
 STREAMS = ("alpha", "beta", "gamma")
 SEGMENT_EVENTS_MAX = 500  # so that segments roll all the time
@@ -124,10 +124,7 @@ class World:
 
     def raise_broken(self) -> None:
         """Raise the error of an emitter or reader that ended: a mistake of this harness."""
-        for task in self._tasks:
-            if task.done():
-                task.result()
-                raise RuntimeError(f"{task.get_name()} ended")
+        require_running(self._tasks)
 
     def _broken(self) -> bool:
         return any(task.done() for task in self._tasks)

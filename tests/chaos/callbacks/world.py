@@ -31,7 +31,7 @@ from tests.chaos.hub import Crew, HubUnderTest
 from tests.chaos.journal import Journal
 from tests.chaos.judge import Judge
 from tests.chaos.readers import close_quietly
-from tests.chaos.until import until
+from tests.chaos.until import require_running, until
 from tests.chaos.world import SEGMENT_EVENTS_MAX
 from tests.integration.up_process import HOME
 
@@ -163,10 +163,7 @@ class CallbackWorld:
 
     def raise_broken(self) -> None:
         """Raise the error of a task that ended: a mistake of this harness."""
-        for task in [*self._tasks, *([self._absence] if self._absence else [])]:
-            if task.done():
-                task.result()
-                raise RuntimeError(f"{task.get_name()} ended")
+        require_running([*self._tasks, *([self._absence] if self._absence else [])])
 
     async def _prepare(self, http: aiohttp.ClientSession, dice: random.Random) -> None:
         """Create streams, endpoints, and the registrations that stay."""

@@ -29,7 +29,7 @@ from tests.chaos.journal import Journal
 from tests.chaos.judge import Judge
 from tests.chaos.machines.machine import Machine
 from tests.chaos.readers import PROTOBUF, Manner, Seen, close_quietly, read_by_client, read_plainly
-from tests.chaos.until import until
+from tests.chaos.until import require_running, until
 from tests.chaos.world import HABITS, SEGMENT_EVENTS_MAX, STREAMS, Reader
 
 MACHINES = ("machine-1", "machine-2")
@@ -135,10 +135,7 @@ class MachinesWorld:
 
     def raise_broken(self) -> None:
         """Raise the error of a task that ended: a mistake of this harness."""
-        for task in self._tasks:
-            if task.done():
-                task.result()
-                raise RuntimeError(f"{task.get_name()} ended")
+        require_running(self._tasks)
 
     def _start_emitters(self, rate: float, dice: random.Random) -> None:
         for index, (name, habit) in enumerate(HABITS.items()):

@@ -30,7 +30,7 @@ from tests.chaos.hub import Crew, HubUnderTest
 from tests.chaos.journal import Journal
 from tests.chaos.outages.clock import DatabaseClock
 from tests.chaos.readers import close_quietly
-from tests.chaos.until import NeverCame, until, until_true
+from tests.chaos.until import NeverCame, require_running, until, until_true
 
 CREW = Crew(web=2, forwarders=2, workers=2)
 OPERATOR, CLIENT = "operator", "tenant"
@@ -158,10 +158,7 @@ class Scene:
 
     def raise_broken(self) -> None:
         """Raise the error of a task that ended: a mistake of this harness."""
-        for task in self._tasks:
-            if task.done():
-                task.result()
-                raise RuntimeError(f"{task.get_name()} ended")
+        require_running(self._tasks)
 
     async def settle_traffic(self) -> None:
         """Stop the steady traffic, and wait for all answers."""
