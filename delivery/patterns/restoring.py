@@ -144,7 +144,7 @@ class GroupEngine:
 
     def __init__(self, stored: StoredGroup, zone: ZoneView, compiled: CompiledVersions) -> None:
         self.zone = zone
-        self.engine = HubEngine(tuple(stored.group.streams), zone.hierarchy)
+        self.engine = HubEngine(zone.hierarchy)
         self.running: dict[int, RunningVersion] = {}
         self.changes = PendingChanges(stored.group.streams)
         self._compiled = compiled

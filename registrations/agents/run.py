@@ -25,7 +25,7 @@ from registrations.patterns.pattern_engine import Announce, EventPosition, NewEv
 @dataclass(slots=True)
 class Agent:
     """An agent and what it remembers. `start`: the index up to which it knows no events;
-    `failures`: failed runs in a row; `steps`: of the last run.
+    `failures`: failed runs in a row; `suspended`: why it does not run.
     """
 
     number: int
@@ -35,7 +35,6 @@ class Agent:
     remembered: dict[str, Value] = field(default_factory=dict)
     failures: int = 0
     suspended: Fault | None = None
-    steps: int = 0
     dropped: int = 0
 
 
@@ -48,7 +47,7 @@ class ProgramFailed(NamedTuple):
 
 
 class ProgramSuspended(NamedTuple):
-    """An agent that does not run until it is resumed: it exceeded a limit, or failed too often."""
+    """An agent that no longer runs, because it exceeded a limit or failed too often."""
 
     pattern: int
     position: EventPosition
@@ -74,11 +73,10 @@ class AgentRun:
         while machine.code is not None:
             yield ()
             fault = machine.run(limits.AGENT_STEPS_AT_ONCE)
-        yield self._ended(machine, fault)
+        yield self._ended(fault)
 
-    def _ended(self, machine: Machine, fault: Fault | None) -> list[AgentOutput]:
+    def _ended(self, fault: Fault | None) -> list[AgentOutput]:
         agent, position = self._agent, self.event.position
-        agent.steps = limits.AGENT_STEPS_MAX - max(machine.steps, 0)
         if fault is None:
             agent.failures = 0
             agent.remembered = self._remembered()

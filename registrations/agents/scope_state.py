@@ -2,7 +2,6 @@
 Plain module.
 """
 
-from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
@@ -15,7 +14,6 @@ from registrations.agents.scope import AgentScope, event_value
 from registrations.agents.values import json_of, value_of_json
 from registrations.filters.printed import printed
 from registrations.patterns.pattern_engine import EventPosition
-from registrations.temporal.scope_key import ScopeKey
 
 VERSION = 1
 
@@ -45,9 +43,9 @@ class _StoredAgent(msgspec.Struct, array_like=True):
 
 
 class ScopeState(msgspec.Struct, array_like=True):
-    """The state of the agents on the same streams."""
+    """The state of all agents. `streams`: null; those of their group in older states."""
 
-    key: ScopeKey
+    streams: object
     index: int
     position: EventPosition | None
     events: list[_StoredEvent]
@@ -59,20 +57,22 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(list[ScopeState])
 
 
-def encoded(states: Iterable[ScopeState]) -> bytes:
-    """Return states as bytes that begin with the version of the format."""
-    return bytes([VERSION]) + _ENCODER.encode(list(states))
+def encoded(scope: AgentScope) -> bytes:
+    """Return the state of a scope, which is empty without agents, as bytes that begin with the
+    version of the format.
+    """
+    return bytes([VERSION]) + _ENCODER.encode([_scope_state(scope)] if scope.agents else [])
 
 
-def decoded(state: bytes) -> list[ScopeState]:
-    """Return the states in bytes. Raises ValueError for an unknown format."""
+def decoded(state: bytes) -> ScopeState | None:
+    """Return the state in bytes; None if it is empty. Raises ValueError for an unknown format."""
     if state[:1] != bytes([VERSION]):
         raise ValueError("the state of agents has an unknown format")
-    return _DECODER.decode(state[1:])
+    states = _DECODER.decode(state[1:])
+    return states[0] if states else None
 
 
-def scope_state(key: ScopeKey, scope: AgentScope) -> ScopeState:
-    """Return the state of a scope."""
+def _scope_state(scope: AgentScope) -> ScopeState:
     events: dict[int, _StoredEvent] = {}
     memories: list[_StoredRecent] = []
     for memory in sorted(scope.memories.values(), key=lambda one: printed(one.filter)):
@@ -93,7 +93,7 @@ def scope_state(key: ScopeKey, scope: AgentScope) -> ScopeState:
         )
         for _, agent in sorted(scope.agents.items())
     ]
-    return ScopeState(key, scope.index, scope.position, list(events.values()), memories, agents)
+    return ScopeState(None, scope.index, scope.position, list(events.values()), memories, agents)
 
 
 def restored_scope(scope: AgentScope, state: ScopeState, programs: dict[int, AgentProgram]) -> None:

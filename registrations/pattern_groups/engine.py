@@ -30,7 +30,6 @@ from registrations.patterns.leaves import LeafIndex
 from registrations.patterns.pattern_engine import EventPosition, Waiting
 from registrations.temporal.engine import TemporalEngine
 from registrations.temporal.pattern import TemporalPattern
-from registrations.temporal.scope_key import ScopeKey
 
 _VERSION = b"\x01"
 _LEVEL = 1  # most of it is compressed already
@@ -78,15 +77,12 @@ _decoder = msgpack.Decoder(_SavedEngines)
 
 
 class HubEngine:
-    """The engines of one group. `streams`: its streams, ascending. Concurrency: none. One task owns
-    it; no method awaits.
-    """
+    """The engines of one group. Concurrency: none. One task owns it; no method awaits."""
 
-    def __init__(self, streams: tuple[int, ...], hierarchy: TypeHierarchy = no_supertypes) -> None:
+    def __init__(self, hierarchy: TypeHierarchy = no_supertypes) -> None:
         self.leaves = LeafIndex(hierarchy)
         self.consumed = ConsumedRuns(limits.TEMPORAL_MEMORY_MAX)
         self.patterns: dict[int, HubPattern] = {}
-        self._scope = ScopeKey(streams)
         self._ready = ReadyEngine(self.leaves)
         self._temporal = TemporalEngine(hierarchy, leaves=self.leaves)
         self._agents = AgentEngine(hierarchy, leaves=self.leaves)
@@ -105,10 +101,10 @@ class HubEngine:
                 self._ready.add(pattern.number, replace(ready, once=once))
             case TemporalPattern() as temporal:
                 outputs += self._temporal.add(
-                    pattern.number, temporal, self._scope, once=pattern.once, recent=recent
+                    pattern.number, temporal, once=pattern.once, recent=recent
                 )
             case AgentProgram() as program:
-                self._agents.add(pattern.number, program, self._scope, recent)
+                self._agents.add(pattern.number, program, recent)
         self.patterns[pattern.number] = pattern
         return outputs
 

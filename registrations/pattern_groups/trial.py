@@ -39,7 +39,7 @@ def steps_of(
     """Yield the JSON of each event's step, and how often the pattern matched with it. `stream`: the
     name of the stored events' stream; `pause`: called very often.
     """
-    engine, names = HubEngine((_STREAM,), hierarchy), {_STREAM: stream}
+    engine, names = HubEngine(hierarchy), {_STREAM: stream}
     engine.add(pattern)
     for order, tried in enumerate(events, 1):
         position = EventPosition(order, _STREAM, tried.segment, tried.sequence, tried.time_us)

@@ -88,7 +88,7 @@ def _engine(
     """Return the engine of a group, with one pattern, as of the checkpoint. Raises StateUnavailable
     if there is too much to do, and what `step` raises.
     """
-    engine = HubEngine(tuple(group.streams), hierarchy_of(actor.zone_id))
+    engine = HubEngine(hierarchy_of(actor.zone_id))
     compiled = parse_text(pattern.language, pattern.text)
     hub = HubPattern(pattern.version_id, compiled, pattern.once, pattern.recent)
     # before the snapshot: one that is written in between replaces what was read of the journal

@@ -24,7 +24,7 @@ from registrations.patterns.pattern_engine import (
     Waiting,
 )
 from registrations.patterns.plan import plan_of
-from registrations.patterns.running import Moment, RunningPattern, Sees
+from registrations.patterns.running import Moment, RunningPattern
 from registrations.patterns.saved import SavedGroup, decoded, encoded
 from registrations.patterns.subscribers import Subscribers
 from registrations.patterns.waiting import waiting_of
@@ -40,11 +40,6 @@ class PatternLoad(NamedTuple):
     keys: int
     bytes: int
     dropped: dict[str, int]
-
-
-def sees_all(position: EventPosition, event: Event) -> bool:
-    """Return true: the pattern gets every event of its group."""
-    return True
 
 
 class ReadyEngine:
@@ -63,13 +58,12 @@ class ReadyEngine:
 
     # --- patterns ---
 
-    def add(self, number: int, pattern: Pattern, sees: Sees = sees_all) -> None:
-        """Add a pattern; it starts with the next event. It replaces another one under that number.
-
-        `sees`: returns whether the pattern's owner may see an event; others do not exist for it.
+    def add(self, number: int, pattern: Pattern) -> None:
+        """Add a pattern; it starts with the next event. It replaces another one under that
+        number.
         """
         self.remove(number)
-        running = RunningPattern(number, plan_of(pattern), sees, self._subscribers)
+        running = RunningPattern(number, plan_of(pattern), self._subscribers)
         self._running[number] = running
         self._register(running)
 
@@ -79,28 +73,6 @@ class ReadyEngine:
         if running is not None:
             self._discard(running)
             self._unregister(running)
-
-    def suspend(self, number: int) -> None:
-        """Stop matching a pattern: its filters leave the index, and its partial matches are
-        discarded, because it would not see the events that complete or fail them (RDY-05, RDY-46).
-        """
-        running = self._running[number]
-        self._discard(running)
-        self._unregister(running)
-
-    def resume(self, number: int) -> None:
-        """Match a suspended pattern again, from the next event on."""
-        running = self._running[number]
-        if not running.leaves and not running.ended:
-            self._register(running)
-
-    def is_registered(self, number: int) -> bool:
-        """Return whether the filters of a pattern are in the index."""
-        return bool(self._running[number].leaves)
-
-    def __len__(self) -> int:
-        """Return the number of patterns."""
-        return len(self._running)
 
     @property
     def memory_bytes(self) -> int:
@@ -155,8 +127,6 @@ class ReadyEngine:
     def _give(
         self, running: RunningPattern, moment: Moment, mask: int, outputs: list[Output]
     ) -> Iterator[None]:
-        if not running.sees(moment.position, moment.event):
-            return
         before, waited = running.bytes, bool(running.partitions)
         yield from running.take(moment, mask, outputs)
         self._bytes += running.bytes - before
@@ -234,9 +204,8 @@ class ReadyEngine:
 
     def restore(self, state: bytes) -> None:
         """Replace the state of an engine that has the same patterns; the outputs from then on
-        equal those of the engine that returned it. Partial matches of a pattern that is unknown,
-        suspended, or whose normal form is another, are discarded. Raises ValueError for an unknown
-        format.
+        equal those of the engine that returned it. Partial matches of a pattern that is unknown, or
+        whose normal form is another, are discarded. Raises ValueError for an unknown format.
         """
         group = decoded(state)
         self._order, self._clock_us = group.order, group.clock_us
@@ -270,7 +239,3 @@ class ReadyEngine:
         """Return what a pattern holds and has discarded."""
         running = self._running[pattern]
         return PatternLoad(len(running.partitions), running.bytes, running.dropped())
-
-    def counter_values(self, pattern: int) -> dict[str, int | float]:
-        """Return the counters of a pattern by name."""
-        return dict(self._running[pattern].counters)

@@ -2,7 +2,7 @@
 discarded at limits. Plain module.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -21,8 +21,6 @@ from registrations.patterns.saved import SavedEvent, SavedPartition, SavedPatter
 from registrations.patterns.subscribers import Subscribers, key_value
 from registrations.patterns.values import BoundEvent, Number
 
-Sees = Callable[[EventPosition, Event], bool]
-
 
 class Moment(NamedTuple):
     """An event that comes. `now_us`: its time, or that of an event before it if that is later."""
@@ -35,15 +33,14 @@ class Moment(NamedTuple):
 class RunningPattern:
     """A pattern and its state.
 
-    `leaves`: the numbers of its elements in the index; none while it is suspended or has ended.
+    `leaves`: the numbers of its elements in the index; none once it has ended.
     `partitions`: by key, those with the oldest newest event first. `subscribers`: is notified of
     them.
     """
 
-    def __init__(self, number: int, plan: Plan, sees: Sees, subscribers: Subscribers) -> None:
+    def __init__(self, number: int, plan: Plan, subscribers: Subscribers) -> None:
         self.number = number
         self.plan = plan
-        self.sees = sees
         self.leaves: tuple[int, ...] = ()
         self.partitions: dict[Any, PatternPartition] = {}
         self.counters: dict[str, Number] = {}
@@ -234,15 +231,13 @@ class RunningPattern:
         )
 
     def restore(self, saved: SavedPattern) -> bool:
-        """Replace the state, which is empty, by one of the same pattern; return whether it is. A
-        suspended pattern takes no partitions.
-        """
+        """Replace the state, which is empty, by one of the same pattern; return whether it is."""
         if saved.digest != self._digest:
             return False
         self.ended = saved.ended
         self.counters = dict(saved.counters)
         self._dropped = {reason: (total, reported) for reason, total, reported in saved.dropped}
-        for one in saved.partitions if self.leaves else ():
+        for one in saved.partitions:
             partition = self._restored(one)
             key = key_of(partition.key)
             self.partitions[key] = partition

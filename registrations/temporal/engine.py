@@ -1,8 +1,8 @@
 """The engine of OIF's temporal patterns, which finds combinations of events over the most recent
 ones of their streams (OIF-20 to OIF-22, OIF-29). Plain module.
 
-It has the interface of `registrations/patterns/pattern_engine.py`, and one network for each set of
-streams that registrations name.
+It has the interface of `registrations/patterns/pattern_engine.py`, and one network for all
+registrations.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,6 @@ from registrations.temporal.network_state import (
 )
 from registrations.temporal.pattern import TemporalPattern
 from registrations.temporal.plan import planned
-from registrations.temporal.scope_key import ScopeKey, ViewerSees, sees_everything
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(list[NetworkState])
@@ -58,53 +57,37 @@ class TemporalEngine:
     def __init__(
         self,
         hierarchy: TypeHierarchy = no_supertypes,
-        sees: ViewerSees = sees_everything,
         leaves: PatternLeaves | None = None,
     ) -> None:
         self._hierarchy = hierarchy
-        self._sees = sees
         self._leaves = LeafIndex(hierarchy) if leaves is None else leaves
-        self._networks: dict[ScopeKey, TemporalNetwork] = {}
-        self._by_stream: dict[int, list[ScopeKey]] = {}
-        self._keys: dict[int, ScopeKey] = {}  # of each registration
+        self._network = self._new_network()
 
     def add(
         self,
         number: int,
         pattern: TemporalPattern,
-        scope: ScopeKey,
         *,
         once: bool = False,
         recent: Sequence[RememberedEvent] = (),
     ) -> list[Output]:
-        """Add a pattern over the events of a scope, which replaces another under that number.
+        """Add a pattern, which replaces another under that number.
 
-        `once`: it ends with its first match. `recent`: the last events of the scope up to the
-        latest one that was fed, as many as its memory has, if there are: then matches of these are
-        returned, and later events are joined with them. Without it, it remembers later events only.
+        `once`: it ends with its first match. `recent`: the last events up to the latest one that
+        was fed, as many as its memory has, if there are: then matches of these are returned, and
+        later events are joined with them. Without it, it remembers later events only.
         Raises TemporalTooLarge for a filter that is too complex, ValueError if `recent` does not
         end with the latest event.
         """
         registration = TemporalRegistration(planned(pattern), once)
         self.remove(number)
-        network = self._networks.get(scope)
-        if network is None:
-            network = self._networks[scope] = self._network()
-            self._index()
-        outputs = network.add(number, registration, recent)
-        self._keys[number] = scope
-        return outputs
+        return self._network.add(number, registration, recent)
 
     def remove(self, number: int) -> None:
         """Remove a pattern with its partial matches; do nothing if it does not exist."""
-        key = self._keys.pop(number, None)
-        if key is None:
-            return
-        network = self._networks[key]
-        network.remove(number)
-        if not network.registrations:
-            del self._networks[key]
-            self._index()
+        self._network.remove(number)
+        if not self._network.registrations:  # so it is fed no events, and forgets where it was
+            self._network = self._new_network()
 
     def feed(self, position: EventPosition, event: Event) -> list[Output]:
         """Take the next event, whose position is after all others, and return the outputs that it
@@ -116,23 +99,21 @@ class TemporalEngine:
         """Take the next event like `feed`, and yield the outputs of one pattern after the other.
         The caller takes all steps before it calls another method.
         """
-        for key in self._by_stream.get(position.stream, ()):
-            if self._sees(key.viewer, position, event):
-                yield from self._networks[key].steps(position, event)
+        if self._network.registrations:
+            yield from self._network.steps(position, event)
 
     @property
     def memory_bytes(self) -> int:
         """The estimated memory of all remembered events and partial matches."""
-        return sum(one.memory_bytes for one in self._networks.values())
+        return self._network.memory_bytes
 
     def shed_half(self, position: EventPosition) -> list[Output]:
         """Forget half of what is remembered; the position is that of the last event."""
-        networks = self._networks.values()
-        return [output for one in networks for output in one.shed_half(position)]
+        return self._network.shed_half(position)
 
     def state(self) -> bytes:
         """Return what the patterns remember, with the version of its format."""
-        states = [network_state(key, network) for key, network in self._networks.items()]
+        states = [network_state(self._network)] if self._network.registrations else []
         return bytes([VERSION]) + _ENCODER.encode(states)
 
     def restore(self, state: bytes) -> None:
@@ -141,21 +122,20 @@ class TemporalEngine:
         """
         if state[:1] != bytes([VERSION]):
             raise ValueError("the state of temporal patterns has an unknown format")
-        stored = {one.key: one for one in _DECODER.decode(state[1:])}
-        for key, network in self._networks.items():
-            fresh = self._networks[key] = self._network()
-            if key in stored:
-                restore_network(fresh, stored[key], network.registrations)
-            else:
-                for number, registration in sorted(network.registrations.items()):
-                    fresh.add(number, registration, ())
-            network.close()
+        stored = _DECODER.decode(state[1:])
+        before, self._network = self._network, self._new_network()
+        if stored and before.registrations:
+            restore_network(self._network, stored[0], before.registrations)
+        else:
+            for number, registration in sorted(before.registrations.items()):
+                self._network.add(number, registration, ())
+        before.close()
 
     def waiting(self, pattern: int, key: Scalar = None) -> Waiting | None:
         """Return what a pattern waits for, with its partial matches, the longest first; None if
         it does not exist. A temporal pattern has no partitions.
         """
-        joins = self._joins(pattern)
+        joins = self._network.joins.get(pattern)
         if joins is None or key is not None:
             return None
         children = tuple(
@@ -167,10 +147,10 @@ class TemporalEngine:
 
     def partial_matches(self, pattern: int) -> list[PartialMatch]:
         """Return the partial matches of a pattern, the longest first, up to a limit."""
-        joins = self._joins(pattern)
+        joins = self._network.joins.get(pattern)
         if joins is None:
             return []
-        now = self._networks[self._keys[pattern]].index
+        now = self._network.index
         shown = joins.partial(now)[: limits.TEMPORAL_SHOWN_MAX]
         return [_partial_match(joins, level, combination, now) for level, combination in shown]
 
@@ -178,26 +158,14 @@ class TemporalEngine:
     def counters(self) -> JoinCounters:
         """The work of all joins of the present patterns."""
         total = JoinCounters()
-        for network in self._networks.values():
-            for joins in network.joins.values():
-                total.examined += joins.counters.examined
-                total.stored += joins.counters.stored
-                total.found += joins.counters.found
+        for joins in self._network.joins.values():
+            total.examined += joins.counters.examined
+            total.stored += joins.counters.stored
+            total.found += joins.counters.found
         return total
 
-    def _network(self) -> TemporalNetwork:
+    def _new_network(self) -> TemporalNetwork:
         return TemporalNetwork(self._leaves, self._hierarchy)
-
-    def _joins(self, pattern: int) -> PatternJoins | None:
-        key = self._keys.get(pattern)
-        return None if key is None else self._networks[key].joins[pattern]
-
-    def _index(self) -> None:
-        """Index the networks by stream again, in an order that is the same after a restore."""
-        self._by_stream = {}
-        for key in sorted(self._networks):
-            for stream in key.streams:
-                self._by_stream.setdefault(stream, []).append(key)
 
 
 def _partial_match(

@@ -16,7 +16,6 @@ from registrations.patterns.pattern_engine import EventPosition
 from registrations.temporal.entries import AlphaPattern, Entry
 from registrations.temporal.expressions import printed_test
 from registrations.temporal.network import TemporalNetwork, TemporalRegistration
-from registrations.temporal.scope_key import ScopeKey
 
 VERSION = 1
 
@@ -48,9 +47,9 @@ class _StoredRegistration(msgspec.Struct, array_like=True):
 
 
 class NetworkState(msgspec.Struct, array_like=True):
-    """The state of one network."""
+    """The state of one network. `streams`: null; those of its group in older states."""
 
-    key: ScopeKey
+    streams: object
     index: int
     last: _StoredPosition | None
     segments: list[str]
@@ -59,7 +58,7 @@ class NetworkState(msgspec.Struct, array_like=True):
     registrations: list[_StoredRegistration]
 
 
-def network_state(key: ScopeKey, network: TemporalNetwork) -> NetworkState:
+def network_state(network: TemporalNetwork) -> NetworkState:
     """Return the state of a network."""
     segments: dict[str, int] = {}
     positions: dict[int, _StoredPosition] = {}
@@ -72,7 +71,7 @@ def network_state(key: ScopeKey, network: TemporalNetwork) -> NetworkState:
         memories.append(_StoredMemory(text, alpha.memory.complete_from, entries))
     last = network.position
     return NetworkState(
-        key,
+        None,
         network.index,
         None if last is None else _stored(network.index, last, segments),
         list(segments),

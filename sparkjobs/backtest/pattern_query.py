@@ -37,9 +37,7 @@ class PatternQuery(NamedTuple):
 
     def engine(self) -> HubEngine:
         """Return the engine of a group that has only this pattern, before the first event."""
-        engine = HubEngine(
-            tuple(sorted(id for id, _ in self.streams)), ExportedHierarchy(self.types)
-        )
+        engine = HubEngine(ExportedHierarchy(self.types))
         engine.add(HubPattern(PATTERN, self.tree(), self.once))
         return engine
 

@@ -149,7 +149,7 @@ def _check_pattern(found: Mapping[str, Any]) -> None:
     """Raise the errors of a pattern's text."""
     definition = PatternDefinition(found["language"], found["pattern"], found.get("once", False))
     try:
-        HubEngine((1,)).add(HubPattern(1, parsed(definition).tree))
+        HubEngine().add(HubPattern(1, parsed(definition).tree))
     except EventHubError as error:
         error.field = "once" if error.field == "once" else "pattern"
         raise

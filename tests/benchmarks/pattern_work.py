@@ -33,12 +33,10 @@ from registrations.patterns.pattern_engine import (
 )
 from registrations.temporal.engine import TemporalEngine
 from registrations.temporal.language import parse_temporal
-from registrations.temporal.scope_key import ScopeKey
 from tests.benchmarks.baselines.enumerated_joins import EnumeratedJoins
 from tests.benchmarks.interest import SEED
 
 SEGMENT = "018f4e5c-0000-7000-8000-000000000000"
-SCOPE = ScopeKey((1,))
 WARMUP = 200  # events
 CHECKED = 100  # events whose outputs are compared between the sides
 TURN = 8  # events between two looks at the clock
@@ -126,12 +124,12 @@ def patterns(work: Work) -> Group:
     if work.side == "temporal":
         engine = TemporalEngine()
         for number, text in enumerate(texts):
-            engine.add(number, parse_temporal(text), SCOPE)
+            engine.add(number, parse_temporal(text))
         return Group(engine.feed)
     if work.side == "agents":
         agents = AgentEngine()
         for number, text in enumerate(texts):
-            agents.add(number, compile_program(text), SCOPE)
+            agents.add(number, compile_program(text))
         return Group(agents.feed)
     engines = [ReadyEngine() for _ in texts] if work.side == "alone" else [ReadyEngine()]
     for number, text in enumerate(texts):
@@ -189,7 +187,7 @@ def _opening(side: str) -> tuple[PatternEngine, Group]:
         engine.add(0, parse_pattern("({a: A}; {b: B}) where a.x == b.x per $user"))
         return engine, Group(engine.feed)
     joins = TemporalEngine()
-    joins.add(0, parse_temporal(LOGINS.format(memory=limits.TEMPORAL_MEMORY_MAX)), SCOPE)
+    joins.add(0, parse_temporal(LOGINS.format(memory=limits.TEMPORAL_MEMORY_MAX)))
     return joins, Group(joins.feed)
 
 
@@ -217,7 +215,7 @@ def memory(work: Work) -> dict[str, float]:
 def joins(work: Work) -> dict[str, float]:
     """Measure the µs of an event with so many remembered, of a tenth as many users."""
     engine = TemporalEngine()
-    engine.add(0, parse_temporal(LOGINS.format(memory=work.count)), SCOPE)
+    engine.add(0, parse_temporal(LOGINS.format(memory=work.count)))
     group, enumerated = Group(engine.feed), EnumeratedJoins(work.count)
     random = Random(SEED)
     coming = (
@@ -257,7 +255,7 @@ def bounded(work: Work) -> dict[str, float]:
     for number in range(PREFIX_PATTERNS):
         ready_text = f"({{a: A}}; {{b: B{number}}}) where a.x == b.x per $user"
         engine.add(number, parse_pattern(ready_text))
-        other.add(number, parse_temporal(PREFIXES.format(last=f"B{number}")), SCOPE)
+        other.add(number, parse_temporal(PREFIXES.format(last=f"B{number}")))
     group = Group(engine.feed, other.feed)
     dropped: dict[str, int] = {}
     gc.collect()
@@ -295,7 +293,7 @@ def hostile(work: Work) -> dict[str, float]:
     """
     engine = AgentEngine()
     for number in range(work.count):
-        engine.add(number, compile_program(agent(number, work.types)), SCOPE)
+        engine.add(number, compile_program(agent(number, work.types)))
     group, coming = Group(engine.feed), events(work.types)
     taken: list[float] = []
     stopped, ends = 0, process_time() + 5 * work.seconds
@@ -303,7 +301,7 @@ def hostile(work: Work) -> dict[str, float]:
         group.feed(next(coming))
     while process_time() < ends:
         for number, text in enumerate(HOSTILE if work.side == "hostile" else (), work.count):
-            engine.add(number, compile_program(text), SCOPE)
+            engine.add(number, compile_program(text))
         for _ in range(HOSTILE_EVENTS):
             event = next(coming)
             began = process_time()

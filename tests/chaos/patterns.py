@@ -251,9 +251,7 @@ def _judge(hub: HubUnderTest) -> dict[str, Any]:
         events = {name: _stored(connection, name) for name in STREAMS}
         outputs = {n: _stored(connection, f"out-{n}") for n in range(GROUPS)}
         groups = dict(connection.execute("SELECT name, id FROM pattern_groups").fetchall())
-        ids = dict(connection.execute("SELECT name, id FROM streams").fetchall())
-        streams = tuple(sorted(ids[name] for name in STREAMS))
-        consumed = {id: _consumed(connection, streams, id) for id in groups.values()}
+        consumed = {id: _consumed(connection, id) for id in groups.values()}
     stored = {(one.segment, one.sequence): one for name in STREAMS for one in events[name]}
     problems: list[str] = []
     compared = 0
@@ -267,7 +265,7 @@ def _judge(hub: HubUnderTest) -> dict[str, Any]:
             for of_group, pattern, version, language, text in versions
             if of_group == group
         ]
-        expected = _uninterrupted(streams, own, order)
+        expected = _uninterrupted(own, order)
         found = [_named(one.event) for one in outputs[number] if "bindings" in one.event.attributes]
         compared += len(expected)
         if found != expected:
@@ -289,7 +287,7 @@ def _stored(connection: Any, name: str) -> list[StoredOne]:
     ]
 
 
-def _consumed(connection: Any, streams: tuple[int, ...], group: int) -> dict[int, tuple[str, int]]:
+def _consumed(connection: Any, group: int) -> dict[int, tuple[str, int]]:
     """Return the segment and sequence of each event that a group consumed, by its order number:
     of the journal, and of the snapshots, which have the last ones.
     """
@@ -304,18 +302,17 @@ def _consumed(connection: Any, streams: tuple[int, ...], group: int) -> dict[int
     for first, *columns in connection.execute(JOURNAL, (group,)):
         add(first, [ConsumedRun(*run) for run in zip(*columns, strict=True)])
     for (state,) in connection.execute(STATES, (group,)):
-        engine = HubEngine(streams)
+        engine = HubEngine()
         engine.restore(bytes(state))
         add(engine.consumed.order - engine.consumed.count + 1, list(engine.consumed.runs))
     return found
 
 
 def _uninterrupted(
-    streams: tuple[int, ...],
     versions: Sequence[tuple[int, int, str, str]],
     order: Sequence[StoredOne],
 ) -> list[tuple[int, dict[str, list[tuple[str, int]]]]]:
-    engine = HubEngine(streams)
+    engine = HubEngine()
     patterns = {}
     for number, pattern, language, text in versions:
         patterns[number] = pattern

@@ -186,7 +186,7 @@ class PatternWorld(World):
         for first, *columns in rows:
             add(first, [ConsumedRun(*run) for run in zip(*columns, strict=True)])
         for (state,) in self.sql("SELECT state FROM kept_states WHERE group_id = %s", group):
-            engine = HubEngine(self.streams_of(group))
+            engine = HubEngine()
             engine.restore(bytes(state))
             add(engine.consumed.order - engine.consumed.count + 1, list(engine.consumed.runs))
         assert sorted(found) == list(range(1, len(found) + 1))
@@ -240,7 +240,7 @@ def expected_matches(world: PatternWorld, group: int) -> list[tuple[int, Bound]]
             changes.setdefault(until, _Change(until_vector)).removed.append(id)
     streams = world.streams_of(group)
     stored = {(id, one.sequence): one.event for id in streams for one in world.events(id)}
-    engine, waiting = HubEngine(streams), [changes[barrier] for barrier in sorted(changes)]
+    engine, waiting = HubEngine(), [changes[barrier] for barrier in sorted(changes)]
     passed = dict.fromkeys(streams, 0)
     found: list[tuple[int, Bound]] = []
     for order, (stream, sequence) in enumerate(world.order(group), 1):
@@ -270,8 +270,7 @@ def uninterrupted(
     order: Sequence[tuple[EventPosition, Event]],
 ) -> list[tuple[int, dict[str, list[int]]]]:
     """Return the matches of patterns, by id with language and text, in one run of the engines."""
-    streams = tuple(sorted({position.stream for position, _ in order}))
-    engine = HubEngine(streams)
+    engine = HubEngine()
     for number, (language, text) in sorted(texts.items()):
         engine.add(HubPattern(number, parse_text(language, text)))
     found = []

@@ -97,7 +97,7 @@ class InProcess:
         self, history: JobHistory, text: str, language: str = "ready", streams: Any = ("orders",)
     ) -> None:
         ids = sorted(IDS[name] for name in streams)
-        self.engine = HubEngine(tuple(ids))
+        self.engine = HubEngine()
         self.engine.add(HubPattern(1, parsed(PatternDefinition(language, text)).tree))
         self.outputs: list[tuple[EventPosition, list[AgentOutput]]] = []
         in_order = sorted(event for id in ids for event in _of_stream(history, id))

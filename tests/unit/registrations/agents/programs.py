@@ -8,9 +8,6 @@ from registrations.agents.engine import AgentEngine
 from registrations.agents.errors import Fault
 from registrations.agents.run import AgentOutput, ProgramFailed, ProgramSuspended
 from registrations.patterns.pattern_engine import Announce, EventPosition, Notify
-from registrations.temporal.scope_key import ScopeKey
-
-SCOPE = ScopeKey((1,))
 
 
 def position(number: int) -> EventPosition:
@@ -24,7 +21,7 @@ def event(attributes: dict[str, Any] | None = None) -> Event:
 def engine_of(*texts: str) -> AgentEngine:
     engine = AgentEngine()
     for number, text in enumerate(texts):
-        engine.add(number, compile_program(text), SCOPE)
+        engine.add(number, compile_program(text))
     return engine
 
 

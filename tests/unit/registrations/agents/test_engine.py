@@ -9,9 +9,7 @@ from eventhub.event.envelope import Event
 from registrations.agents.compiler import compile_program
 from registrations.agents.engine import AgentEngine
 from registrations.patterns.pattern_engine import PatternEngine
-from registrations.temporal.scope_key import ScopeKey
 from tests.unit.registrations.agents.programs import (
-    SCOPE,
     announced,
     engine_of,
     event,
@@ -60,19 +58,19 @@ def test_recent_events_are_those_since_its_start_unless_it_recalls_others() -> N
     engine = engine_of("(length (recent 2 (exists x)))")
     stream: list[dict[str, Any]] = [{"x": 1}, {}, {"x": 1}, {"x": 1}]
     fed(engine, *stream)
-    engine.add(5, counting, SCOPE)
+    engine.add(5, counting)
     recent = [(position(n), event(one)) for n, one in enumerate(stream, 1)]
-    engine.add(6, counting, SCOPE, recent)
+    engine.add(6, counting, recent)
     outputs = fed(engine, {}, {"x": 1}, {"x": 1}, first=5)
     found = [[attributes["n"] for _, attributes in announced(some)] for some in outputs]
     assert found == [[0, 2], [1, 2], [2, 2]]
     with pytest.raises(ValueError, match="do not end with the latest"):
-        engine.add(7, counting, SCOPE, recent)
+        engine.add(7, counting, recent)
 
 
 def test_agents_with_one_filter_share_the_events() -> None:
     engine = engine_of(*(f"(recent {n + 1} (exists x))" for n in range(20)))
-    (scope,) = engine._scopes.values()
+    scope = engine._scope
     (memory,) = scope.memories.values()
     fed(engine, *({"x": n} for n in range(50)))
     assert len(memory.events) == 20
@@ -81,22 +79,12 @@ def test_agents_with_one_filter_share_the_events() -> None:
     assert memory.count == 10
     for number in range(10):
         engine.remove(number)
-    assert not scope.memories and not engine._scopes
+    assert not scope.memories
 
 
 def test_a_notification_names_the_events_and_an_announced_event_its_cause() -> None:
     engine = engine_of("(notify) (notify (recent 2) (event))")
     assert [notified(some) for some in fed(engine, {}, {})] == [[[1], [1, 1]], [[2], [1, 2, 2]]]
-
-
-def test_an_agent_of_an_owner_sees_what_its_owner_sees() -> None:
-    engine = AgentEngine(sees=lambda viewer, _, one: not one.audience or viewer in one.audience)
-    program = compile_program("(announce 'is (object 'n (length (recent 10))))")
-    engine.add(0, program, ScopeKey((1,), "ops"))
-    engine.add(1, program, ScopeKey((1,), "dev"))
-    engine.feed(position(1), Event("d", "t", {}, audience=("ops",)))
-    outputs = engine.feed(position(2), event())
-    assert sorted((one.pattern, one.event.attributes["n"]) for one in outputs) == [(0, 2), (1, 1)]  # type: ignore[union-attr]
 
 
 def test_a_body_is_not_stored() -> None:

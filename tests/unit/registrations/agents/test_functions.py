@@ -11,9 +11,10 @@ from registrations.agents.engine import AgentEngine
 from registrations.agents.functions import FUNCTIONS
 from registrations.agents.run import ProgramFailed
 from tests.unit.registrations.agents.programs import (
-    SCOPE,
     announced,
+    engine_of,
     fault_of,
+    fed,
     position,
     run_of,
     value_of,
@@ -151,16 +152,12 @@ def test_a_fault_has_its_code_and_place(text: str, code: str, column: int) -> No
 
 
 def test_a_failed_run_has_no_effect() -> None:
-    text = "(remember 'x 1) (notify) (announce 'a) (when (field (event) 'bad) (+ 1 'a))"
-    engine = AgentEngine()
-    engine.add(0, compile_program(text), SCOPE)
-    (failed,) = engine.feed(position(1), Event("d", "t", {"bad": True}))
+    text = """(announce 'before (object 'x (recall 'x 0))) (remember 'x 1) (notify)
+        (when (field (event) 'bad) (+ 1 'a))"""
+    (failed,), *ran = fed(engine_of(text), {"bad": True}, {}, {})
     assert isinstance(failed, ProgramFailed)
-    status = engine.status(0)
-    assert status is not None and status.remembered == {} and status.failures == 1
-    assert len(engine.feed(position(2), Event("d", "t", {}))) == 2
-    status = engine.status(0)
-    assert status is not None and status.remembered == {"x": 1} and status.failures == 0
+    assert [announced(outputs) for outputs in ran] == [[("before", {"x": x})] for x in (0, 1)]
+    assert [len(outputs) for outputs in ran] == [2, 2]
 
 
 def test_functions_call_themselves_and_each_other() -> None:
@@ -183,7 +180,7 @@ def test_a_function_sees_the_programs_variables_and_its_own() -> None:
 
 def test_a_type_may_have_a_domain() -> None:
     engine = AgentEngine()
-    engine.add(0, compile_program('(announce "plant::a.b")'), SCOPE)
+    engine.add(0, compile_program('(announce "plant::a.b")'))
     (output,) = engine.feed(position(1), Event("d", "t", {}))
     assert output.event[:2] == ("plant", "a.b")  # type: ignore[union-attr]
     assert output.causes == (position(1),)  # type: ignore[union-attr]

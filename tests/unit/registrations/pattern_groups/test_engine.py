@@ -25,7 +25,7 @@ def position(order: int) -> EventPosition:
 
 
 def engine() -> HubEngine:
-    found = HubEngine((1,))
+    found = HubEngine()
     for number, (language, text) in enumerate(
         (("ready", READY), ("temporal", TEMPORAL), ("agent", AGENT)), 1
     ):
@@ -125,12 +125,12 @@ def test_a_removed_pattern_is_silent_and_leaves_no_filter() -> None:
 
 
 def test_a_pattern_that_recalls_finds_matches_of_earlier_events() -> None:
-    found, events = HubEngine((1,)), stream(20)
+    found, events = HubEngine(), stream(20)
     fed(found, events)
     recent = [(position(order), event) for order, event in enumerate(events, 1)]
     pattern = HubPattern(5, parse_text("temporal", TEMPORAL), recent=True)
     matches = found.add(pattern, recent[-pattern.recalled :])
-    twin = HubEngine((1,))
+    twin = HubEngine()
     twin.add(HubPattern(5, parse_text("temporal", TEMPORAL)))
     expected = [one.bindings for one in fed(twin, events) if isinstance(one, Match)]
     found_now = [one.bindings for one in matches if isinstance(one, Match)]
@@ -178,7 +178,7 @@ def test_the_consumed_events_are_runs_of_the_last_ones() -> None:
     ("language", "text"), [("ready", "{a: A}"), ("temporal", "(event (n ?n))")]
 )
 def test_a_pattern_that_matches_once_ends(language: str, text: str) -> None:
-    found = HubEngine((1,))
+    found = HubEngine()
     found.add(HubPattern(1, parse_text(language, text), once=True))
     outputs = fed(found, [Event("d", "A", {"n": n}) for n in range(3)])
     matches = [one for one in outputs if isinstance(one, Match)]
@@ -188,7 +188,7 @@ def test_a_pattern_that_matches_once_ends(language: str, text: str) -> None:
 
 def test_half_of_what_a_group_holds_is_discarded_and_reported() -> None:
     """The memory of a process is shared by groups, each of which may be within its own limit."""
-    found = HubEngine((1,))
+    found = HubEngine()
     for number, (language, text) in enumerate((("ready", READY), ("temporal", TEMPORAL)), 1):
         found.add(HubPattern(number, parse_text(language, text)))
     events = [Event("d", "A", {"n": n, "u": n}) for n in range(100)]
@@ -200,7 +200,7 @@ def test_half_of_what_a_group_holds_is_discarded_and_reported() -> None:
     for output in outputs:
         assert isinstance(output, Dropped)
         assert output.reason == "process_bytes_max"
-    again = HubEngine((1,))
+    again = HubEngine()
     for one in found.patterns.values():
         again.add(one)
     again.restore(found.state())

@@ -20,12 +20,6 @@ def removed(stream: Stream, number: int) -> None:
     stream.engine.remove(1)
 
 
-def suspended(stream: Stream, number: int) -> None:
-    stream.emit("A", v=f"{number}")
-    stream.engine.suspend(2)
-    stream.engine.resume(2)
-
-
 def matched(stream: Stream, number: int) -> None:
     stream.emit("A", u=number)
     assert stream.emit("B", u=number)
@@ -44,7 +38,7 @@ PATTERNS = ("{a: A}; {b: B} per $u within 5s", "{a: A}; {b: B} per $v within 5s"
 EMPTY = Stream().engine.state()
 
 
-@pytest.mark.parametrize("round", [removed, suspended, matched, expired, restored])
+@pytest.mark.parametrize("round", [removed, matched, expired, restored])
 def test_nothing_stays_of_keys_and_components(round: Callable[[Stream, int], None]) -> None:
     stream = Stream(*PATTERNS)
     for number in range(WARMUP):

@@ -5,10 +5,8 @@ from typing import Any
 from registrations.patterns.pattern_engine import Dropped, Match, Output, PatternEngine
 from registrations.temporal.engine import TemporalEngine
 from registrations.temporal.language import parse_temporal
-from registrations.temporal.scope_key import ScopeKey
 from tests.unit.registrations.temporal.rules import event, position
 
-SCOPE = ScopeKey((1,))
 SEED = """
 (event (time ?t1) (userid ?u1))
 (event (time ?t2) (userid ?u2))
@@ -24,7 +22,7 @@ Fields = dict[str, Any]
 def engine_of(*texts: str, once: bool = False) -> TemporalEngine:
     engine = TemporalEngine()
     for number, text in enumerate(texts):
-        engine.add(number, parse_temporal(text), SCOPE, once=once)
+        engine.add(number, parse_temporal(text), once=once)
     return engine
 
 

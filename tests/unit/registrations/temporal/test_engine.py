@@ -7,14 +7,10 @@ import time
 import pytest
 
 from eventhub.base import limits
-from eventhub.event.envelope import Event
 from registrations.patterns.pattern_engine import Ended, Match
-from registrations.temporal.engine import TemporalEngine
 from registrations.temporal.language import parse_temporal
-from registrations.temporal.scope_key import ScopeKey
 from tests.unit.registrations.temporal.engines import (
     OPEN,
-    SCOPE,
     SEED,
     engine_of,
     fed,
@@ -84,15 +80,15 @@ def test_a_new_pattern_recalls_old_events_if_asked_to() -> None:
     pattern = parse_temporal(f"(memory 10) {SEED}")
     engine = engine_of("(event (x ?x))")
     fed(engine, stream)
-    outputs = engine.add(7, pattern, SCOPE, recent=recent)
+    outputs = engine.add(7, pattern, recent=recent)
     assert matches(outputs) == [(1, 3, 4)]
     assert isinstance(outputs[0], Match) and outputs[0].position == position(4)
-    assert engine.add(8, pattern, SCOPE) == []
+    assert engine.add(8, pattern) == []
     outputs = engine.feed(position(5), event({"time": 5, "userid": "u"}))
     assert {one.pattern for one in outputs} == {7}
     assert matches(outputs) == [(1, 3, 5), (1, 4, 5), (3, 4, 5)]
     with pytest.raises(ValueError, match="do not end with the latest"):
-        engine.add(9, pattern, SCOPE, recent=recent)
+        engine.add(9, pattern, recent=recent)
 
 
 # --- not ---
@@ -121,7 +117,7 @@ def test_a_match_is_not_taken_back() -> None:
 # OIF-29
 def test_patterns_with_the_same_event_share_its_memory() -> None:
     engine = engine_of(*(f"(memory {5 + n}) {SEED}" for n in range(20)))
-    (network,) = engine._networks.values()
+    network = engine._network
     (alpha,) = network.alphas.values()
     assert len(alpha.users) == 20
     fed(engine, logins(*((n, "u") for n in range(100))))
@@ -129,7 +125,6 @@ def test_patterns_with_the_same_event_share_its_memory() -> None:
     for number in range(20):
         engine.remove(number)
     assert not network.alphas
-    assert not engine._networks
 
 
 def test_an_event_is_joined_with_those_of_its_user_only() -> None:
@@ -162,7 +157,7 @@ def test_values_with_equal_hashes_cost_no_more_than_others() -> None:
     assert took[0] < 5 * took[1]
 
 
-# --- once, owners, streams ---
+# --- once ---
 
 
 def test_a_pattern_once_ends_with_its_first_match() -> None:
@@ -177,32 +172,6 @@ def test_a_pattern_once_ends_with_its_first_match() -> None:
     restored = engine_of("(event (a ?a)) (event (a ?b)) (test (< ?a ?b))", once=True)
     restored.restore(engine.state())
     assert restored.feed(position(5), event({"a": 9})) == []
-
-
-def test_to_an_owner_an_event_that_it_may_not_see_does_not_exist() -> None:
-    engine = TemporalEngine(sees=lambda viewer, _, one: viewer in (*one.audience, "admin"))
-    pattern = parse_temporal("(memory 2) (event (n ?a)) (event (n ?b)) (test (< ?a ?b))")
-    for number, viewer in enumerate(("admin", "ops")):
-        engine.add(number, pattern, ScopeKey((1,), viewer))
-    found: dict[int, list[tuple[int, ...]]] = {}
-    for n in range(1, 6):
-        audience = ("ops",) if n in (1, 5) else ()
-        one = Event("d", "t", {"n": n}, audience=audience)
-        for output in engine.feed(position(n), one):
-            found.setdefault(output.pattern, []).extend(matches([output]))
-    assert found == {0: [(1, 2), (2, 3), (3, 4), (4, 5)], 1: [(1, 5)]}
-
-
-def test_events_of_other_streams_are_not_counted() -> None:
-    engine = TemporalEngine()
-    pattern = parse_temporal("(memory 2) (event (n ?a)) (event (n ?b)) (test (< ?a ?b))")
-    engine.add(0, pattern, ScopeKey((1,)))
-    engine.add(1, pattern, ScopeKey((1, 2)))
-    found: dict[int, list[int]] = {0: [], 1: []}
-    for n, stream in enumerate((1, 2, 2, 1), 1):
-        for output in engine.feed(position(n, stream), event({"n": n})):
-            found[output.pattern].append(n)
-    assert found == {0: [4], 1: [2, 3, 4]}
 
 
 # --- partial matches ---

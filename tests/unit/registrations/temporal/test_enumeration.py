@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from registrations.patterns.pattern_engine import Match, Output
 from registrations.temporal.engine import TemporalEngine
 from registrations.temporal.language import parse_temporal
-from registrations.temporal.scope_key import ScopeKey
 from tests.unit.registrations.temporal.rules import (
     Enumeration,
     Rule,
@@ -22,7 +21,6 @@ from tests.unit.registrations.temporal.rules import (
 
 STREAMS = 220
 MATCHED_SHARE_MIN = 0.1  # of unseeded streams; a comparison of nothing proves nothing
-SCOPE = ScopeKey((1,))
 Found = dict[int, list[tuple[int, ...]]]
 
 
@@ -55,7 +53,7 @@ class World:
             numbered = list(enumerate(self.past, 1))[-rule.memory :]
             enumeration.window = numbered
             recent = [(position(sequence), event(one)) for sequence, one in numbered]
-        outputs = self.engine.add(number, parse_temporal(rule.text()), SCOPE, recent=recent)
+        outputs = self.engine.add(number, parse_temporal(rule.text()), recent=recent)
         expected = enumeration.new() if recalls else []
         assert found_in(outputs) == ({number: expected} if expected else {}), rule.text()
 
@@ -78,7 +76,7 @@ class World:
         state = self.engine.state()
         self.engine = TemporalEngine()
         for number in self.enumerations:
-            self.engine.add(number, parse_temporal(self.rules[number].text()), SCOPE)
+            self.engine.add(number, parse_temporal(self.rules[number].text()))
         self.engine.restore(state)
         assert self.engine.state() == state
 

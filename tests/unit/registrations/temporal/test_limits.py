@@ -12,7 +12,6 @@ from registrations.temporal.joins import PatternJoins
 from registrations.temporal.language import parse_temporal
 from tests.unit.registrations.temporal.engines import (
     FREE,
-    SCOPE,
     dropped,
     engine_of,
     fed,
@@ -31,7 +30,7 @@ def test_partial_matches_are_bounded_and_the_pattern_forgets_the_older_half(
     for n, one in enumerate(numbered(200), 1):
         outputs = engine.feed(position(n), event(one))
         reasons |= dropped(outputs).keys()
-        (network,) = engine._networks.values()
+        network = engine._network
         assert network.joins[0].size <= 100
         assert outputs or n < 3, "the latest events match after all"
     assert reasons == {"partial_matches_max"}
@@ -46,7 +45,7 @@ def test_after_it_forgot_a_pattern_matches_as_with_a_smaller_memory(
     for n, one in enumerate(numbered(80), 1):
         outputs = engine.feed(position(n), event(one))
         if dropped(outputs):
-            (network,) = engine._networks.values()
+            network = engine._network
             kept = network.index - network.joins[0].start  # with the latest one
         else:
             kept += 1
@@ -91,7 +90,7 @@ def test_remembered_events_of_all_patterns_are_bounded(monkeypatch: pytest.Monke
         forgot += dropped(outputs).get("entries_max", 0)
         assert len(matches(outputs)) == (n > 1)
     assert forgot > 200
-    (network,) = engine._networks.values()
+    network = engine._network
     assert network._entries == sum(len(one.memory.entries) for one in network.alphas.values())
     assert network._entries <= 100
     assert matches(engine.feed(position(301), event({"rare": 301}))) == [(1, 301)]
@@ -102,7 +101,7 @@ def test_partial_matches_of_all_patterns_are_bounded(monkeypatch: pytest.MonkeyP
     small = "(event (k ?a)) (event (k ?b)) (event (k ?c)) (test (< ?a ?b ?c))"
     engine = engine_of(f"(memory 40) {FREE}", f"(memory 50) {FREE}", small)
     fed(engine, [{"k": 1}, {"k": 2}])
-    (network,) = engine._networks.values()
+    network = engine._network
     reasons: set[tuple[int, str]] = set()
     for n, one in enumerate(numbered(100), 3):
         outputs = engine.feed(position(n), event(one))
@@ -200,7 +199,7 @@ def test_matches_that_are_not_reported_are_not_held(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(PatternJoins, "_find", noted)
     pattern = parse_temporal("(event (n ?a)) (event (n ?b)) (test (< ?a ?b))")
-    outputs = engine.add(1, pattern, SCOPE, recent=old)
+    outputs = engine.add(1, pattern, recent=old)
     assert matches(outputs) == [(27, 30), (28, 29), (28, 30), (29, 30)][1:]
     assert dropped(outputs) == {"matches_max": 30 * 29 // 2 - 3}
     assert max(held) == 6
@@ -214,7 +213,7 @@ def test_old_events_that_a_new_pattern_recognises_take_a_bounded_number_of_joins
     engine = TemporalEngine()
     old = [(position(n), event({"n": n})) for n in range(1, 201)]
     pattern = parse_temporal("(event (n ?a)) (event (n ?b)) (test (= ?a (+ ?b 1)))")
-    outputs = engine.add(1, pattern, SCOPE, recent=old)
+    outputs = engine.add(1, pattern, recent=old)
     assert engine.counters.examined < 2_500
     assert dropped(outputs)["joins_max"] > 100
     assert len(matches(engine.feed(position(201), event({"n": 201})))) == 1

@@ -8,7 +8,6 @@ from eventhub.base import limits
 from registrations.temporal.language import parse_temporal
 from registrations.temporal.network import RememberedEvent
 from tests.unit.registrations.temporal.engines import (
-    SCOPE,
     Fields,
     dropped,
     engine_of,
@@ -42,22 +41,22 @@ def test_a_pattern_recalls_no_more_than_it_remembers() -> None:
     alone = engine_of("(event (x ?x))")
     fed(alone, stream)
     pattern = parse_temporal("(memory 2) (event (n ?n))")
-    outputs = alone.add(1, pattern, SCOPE, recent=recent)
+    outputs = alone.add(1, pattern, recent=recent)
     assert matches(outputs) == [(2,), (3,)]
     assert dropped(outputs) == {}
     beside = engine_of("(memory 5) (event (n ?n))")
     fed(beside, numbered(3))
-    outputs = beside.add(1, pattern, SCOPE, recent=remembered(numbered(3))[1:])
+    outputs = beside.add(1, pattern, recent=remembered(numbered(3))[1:])
     assert matches(outputs) == [(2,), (3,)]
 
 
 def test_a_recalled_event_that_another_pattern_remembers_is_there_once() -> None:
     engine = engine_of("(event (x ?x))")
     fed(engine, numbered(2))
-    engine.add(1, parse_temporal(ASCENDING), SCOPE)
+    engine.add(1, parse_temporal(ASCENDING))
     fed(engine, numbered(4)[2:], first=3)
     recent = remembered(numbered(4))
-    outputs = engine.add(2, parse_temporal(ASCENDING), SCOPE, recent=recent)
+    outputs = engine.add(2, parse_temporal(ASCENDING), recent=recent)
     assert matches(outputs) == [(a, b) for a in range(1, 5) for b in range(a + 1, 5)]
 
 
@@ -65,7 +64,7 @@ def test_recalled_events_match_as_if_they_came_together() -> None:
     engine = engine_of("(event (x ?x))")
     stream = typed("order", "paid")
     fed(engine, stream)
-    assert engine.add(1, parse_temporal(UNPAID), SCOPE, recent=remembered(stream)) == []
+    assert engine.add(1, parse_temporal(UNPAID), recent=remembered(stream)) == []
 
 
 def test_an_event_that_is_each_of_a_pattern_makes_each_combination_once() -> None:

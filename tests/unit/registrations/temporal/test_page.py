@@ -10,7 +10,6 @@ from eventhub.base import limits
 from registrations.temporal.engine import TemporalEngine
 from registrations.temporal.language import parse_temporal
 from registrations.temporal.plan import planned
-from registrations.temporal.scope_key import ScopeKey
 from tests.unit.registrations.temporal.rules import event, position
 
 PAGE = (File(__file__).parents[4] / "docs" / "temporal.md").read_text()
@@ -31,7 +30,7 @@ def test_the_python_example_runs() -> None:
 @pytest.mark.parametrize(("test", "a", "b", "holds"), ROWS)
 def test_each_row_holds(test: str, a: str, b: str, holds: str) -> None:
     engine = TemporalEngine()
-    engine.add(1, parse_temporal(f"(event (a ?a) (b ?b)) (test {test})"), ScopeKey((1,)))
+    engine.add(1, parse_temporal(f"(event (a ?a) (b ?b)) (test {test})"))
     found = engine.feed(position(1), event({"a": json.loads(a), "b": json.loads(b)}))
     assert bool(found) == (holds == "yes")
 

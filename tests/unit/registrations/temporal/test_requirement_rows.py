@@ -3,7 +3,7 @@
 import pytest
 
 from registrations.temporal.language import parse_temporal
-from tests.unit.registrations.temporal.engines import SCOPE, engine_of, fed, matches
+from tests.unit.registrations.temporal.engines import engine_of, fed, matches
 from tests.unit.registrations.temporal.requirement_rows import CHECKS, Check
 from tests.unit.registrations.temporal.rules import event, position
 
@@ -20,5 +20,5 @@ def test_a_pattern_that_recalls_old_events_has_the_same_matches_at_once(check: C
     engine = engine_of("(event (never ?n))")
     fed(engine, check.events)
     recent = [(position(number), event(one)) for number, one in enumerate(check.events, 1)]
-    outputs = engine.add(7, parse_temporal(check.pattern), SCOPE, recent=recent)
+    outputs = engine.add(7, parse_temporal(check.pattern), recent=recent)
     assert matches(outputs) == check.matches
