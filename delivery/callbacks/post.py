@@ -16,12 +16,13 @@ from delivery.callbacks.client import CallbackResponse, HttpClient, MalformedRes
 from delivery.callbacks.guard import AddressRefused, Origin
 from delivery.callbacks.recorded import recorded
 from delivery.callbacks.results import AttemptRecord
-from delivery.callbacks.retry import AttemptOutcome, outcome_of_status, read_retry_after
+from delivery.callbacks.retry import AttemptOutcome, outcome_of_status
 from delivery.callbacks.signatures import Signer, sign
 from delivery.callbacks.sink_store import SinkTarget
 from delivery.callbacks.token_request import TokenRequest
 from eventhub.base import limits
 from eventhub.base.logs import get_logger
+from registrations.endpoints.retry_after import read_retry_after
 
 log = get_logger(__name__)
 USER_AGENT = "EventHub"

@@ -5,17 +5,13 @@ A delivery whose event has expired is not attempted and ends as `expired`.
 """
 
 import math
-import re
 from collections.abc import Container, Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from random import Random
 from typing import Literal, NamedTuple
 
 from eventhub.base import limits
 
 DeliveryState = Literal["delivered", "pending", "dead_lettered", "expired", "cancelled"]
-_DIGITS = re.compile(r"[0-9]+")
 
 
 class AttemptOutcome(NamedTuple):
@@ -74,25 +70,6 @@ def decide(
     jitter = limits.CALLBACK_RETRY_JITTER
     pause_s = pauses[number - 1] * random.uniform(1 - jitter, 1 + jitter)
     return RetryDecision("pending", max(pause_s, retry_after_s), disables, retry_after)
-
-
-def read_retry_after(text: str, now_us: int) -> float | None:
-    """Return the seconds of a Retry-After header, given as a number (up to the longest pause) or as
-    an HTTP date; None if it is neither.
-    """
-    text = text.strip()
-    if _DIGITS.fullmatch(text):
-        return min(limits.CALLBACK_RETRY_AFTER_S_MAX, float(text))  # inf for very many digits
-    try:
-        until = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return None
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=UTC)
-    try:
-        return max(0.0, (until - datetime.fromtimestamp(now_us / 1e6, UTC)).total_seconds())
-    except OverflowError:
-        return None
 
 
 def outcome_of_status(status: int) -> str:

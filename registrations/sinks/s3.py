@@ -8,6 +8,7 @@ object; so it is replaced by one without them, unless its events were requested 
 
 import asyncio
 import re
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -20,6 +21,7 @@ from eventhub.base import limits
 from eventhub.base.errors import InvalidField
 from registrations.endpoints.addresses import CallbackAddresses
 from registrations.endpoints.callback_url import valid_url
+from registrations.endpoints.retry_after import read_retry_after
 from registrations.sinks.aws_signature import AccessKey, signed
 from registrations.sinks.files import FORMATS
 from registrations.sinks.kind import (
@@ -201,12 +203,13 @@ def _refused(response: SinkResponse) -> SinkFault:
     text = response.body.decode("utf-8", "replace")
     words = [found[1] for tag in ("Code", "Message")
              if (found := re.search(rf"<{tag}>([^<]*)</{tag}>", text))]  # fmt: skip
-    after = response.headers.get("retry-after", "")
     return SinkFault(
         "redirect" if 300 <= response.status < 400 else "status",
         ": ".join(words) or text,
         status=response.status,
-        retry_after_s=float(after) if after.isdecimal() else None,
+        retry_after_s=read_retry_after(
+            response.headers.get("retry-after", ""), time.time_ns() // 1_000
+        ),
     )
 
 

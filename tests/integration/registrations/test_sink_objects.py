@@ -1,8 +1,13 @@
 """Objects of a bucket when batches are stored again, as they were or in other parts."""
 
 import json
+import threading
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from email.utils import formatdate
 from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from uuid import UUID
 
 import pytest
@@ -30,18 +35,22 @@ def bucket(server: S3Server) -> Bucket:
     return server.bucket()
 
 
-@pytest.fixture
-async def sink(bucket: Bucket) -> AsyncIterator[s3.BucketSink]:
+@asynccontextmanager
+async def opened(url: str, authentication: dict[str, str]) -> AsyncIterator[s3.BucketSink]:
     settings = BucketSettings(path="", file="ndjson", region=REGION)
     addresses = parse_allowed(["127.0.0.1"])
     client = HttpClient(Guard(addresses))
-    target = SinkTarget(
-        *(1, 1, s3.KIND, bucket.url, settings, bucket.authentication, "default", 10.0)
-    )
+    target = SinkTarget(1, 1, s3.KIND, url, settings, authentication, "default", 10.0)
     http = partial(send_request, client, target)
     known = addresses.of_zone("default")
     yield await s3.open_bucket(SinkSpec(http, client.resolve, *target[3:6], known, 10.0))
     client.close()
+
+
+@pytest.fixture
+async def sink(bucket: Bucket) -> AsyncIterator[s3.BucketSink]:
+    async with opened(bucket.url, bucket.authentication) as sink:
+        yield sink
 
 
 def events(*numbers: int, repeat: bool = False) -> list[SinkEvent]:
@@ -93,3 +102,25 @@ async def test_an_object_that_is_not_of_the_hub_is_not_touched(
     with pytest.raises(SinkFault, match="another object"):
         await sink.store(events(1))
     assert bucket.objects() == {name: b"mine"}
+
+
+class Busy(BaseHTTPRequestHandler):
+    """A server of S3 that asks its clients to come back at some time."""
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(503)
+        self.send_header("Retry-After", formatdate(time.time() + 600, usegmt=True))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+async def test_a_server_that_is_busy_until_a_date_is_left_alone_until_then() -> None:
+    with HTTPServer(("127.0.0.1", 0), Busy) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        key = {"access_key_id": "hub", "secret_access_key": "hub"}
+        async with opened(f"http://127.0.0.1:{server.server_port}/events", key) as sink:
+            with pytest.raises(SinkFault) as busy:
+                await sink.store(events(1))
+    assert busy.value.status == 503
+    assert 500 < (busy.value.retry_after_s or 0) <= 600

@@ -9,10 +9,10 @@ from delivery.callbacks.retry import (
     RetryDecision,
     decide,
     outcome_of_status,
-    read_retry_after,
 )
 from eventhub.base import limits
 from eventhub.base.clock import ManualClock
+from registrations.endpoints.retry_after import read_retry_after
 
 SCHEDULE = limits.CALLBACK_RETRY_SCHEDULE_S
 LAST = len(SCHEDULE) + 1
