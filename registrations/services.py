@@ -19,6 +19,7 @@ from registrations import statements
 from registrations.announcements import RegistrationChanged
 from registrations.catalog import SessionOwner
 from registrations.endpoints.services import NewEndpoint, add_endpoint, created_announcement
+from registrations.endpoints.statements import end_subscriptions
 from registrations.errors import KeyTaken, UnknownRegistration
 from registrations.filter_budget import EvaluationBudget
 from registrations.probable_mistakes import with_warnings
@@ -85,10 +86,11 @@ class ChangePlan:
             self._add("registration.changed", version, streams, names)
         for version in ended:
             self._add("registration.deleted", version, version.definition.streams, names)
-        over = [version.registration for version in (*changed, *ended)]
-        statements.end_versions(connection, over, self._barrier)
+        over = {version.registration: version.key for version in (*changed, *ended)}
+        statements.end_versions(connection, [*over], self._barrier)
         statements.add_versions(connection, [*created, *changed], self._barrier)
         statements.end(connection, [old.id for old in self.ends])
+        self.announcements += end_subscriptions(connection, over, self._barrier)
         statements.count(connection, self.owner.id, len(created) - len(ended))
         return ids
 

@@ -331,10 +331,9 @@ def add_versions(connection: Connection, versions: Sequence[VersionRow], barrier
 
 
 def end(connection: Connection, ids: Sequence[int]) -> None:
-    """End registrations, with their timers, and with the endpoints of subscriptions of MCP."""
+    """End registrations, with their timers."""
     if ids:
-        values = {"ids": list(ids), "farewell_s": limits.MCP_FAREWELL_S}
-        connection.execute(SQL["end_registrations"], values)
+        connection.execute(SQL["end_registrations"], {"ids": list(ids)})
         end_of_registrations(connection, ids)
 
 

@@ -20,6 +20,7 @@ from eventhub.postgresql.rows import cursor_of, scalars
 from registrations import statements
 from registrations.announcements import RegistrationChanged
 from registrations.connectors.statements import end_connectors_of_stream
+from registrations.endpoints.statements import end_subscriptions
 from registrations.filter_source import stored_filter
 from registrations.match_index.epochs.folder import index_root
 from registrations.pattern_groups.ending import end_groups_of_stream, names_stream
@@ -126,6 +127,7 @@ def _end_some(
     statements.end_versions(connection, [one.id for one in found], barrier)
     statements.add_versions(connection, changed, barrier)
     statements.end(connection, ended)
+    announcements += end_subscriptions(connection, {one.id: one.key for one in found}, barrier)
     statements.count(connection, some.client_id, -len(ended))
     statements.fill_barrier(connection, barrier, ids)
     count_ended(connection, stream.id, len(found))

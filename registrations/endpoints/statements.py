@@ -1,5 +1,7 @@
 """What workers change in endpoints, and how changes are announced. SQL module."""
 
+import re
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import psycopg
@@ -9,15 +11,19 @@ from eventhub.eventlog.drafts import Appended
 from eventhub.eventlog.resource_changes import Resource
 from eventhub.eventlog.system import Announcement, announce_in, notify_of
 from eventhub.postgresql import queries
-from eventhub.postgresql.rows import fetch_one
+from eventhub.postgresql.rows import cursor_of, fetch_one
 
-# the columns of `e` (endpoints) and `z` (its zone) that calling an endpoint needs, besides its id
+# `callback_columns`: those of `e` (endpoints) and `z` (its zone) that calling an endpoint needs,
+# besides its id; `changed_attributes`: of the announcement of a change; `c` is its client
 FILLED = {
     "callback_columns": "e.url, e.signature,"
     " (extract(epoch FROM e.changed_at) * 1000000)::bigint AS changed_at_us,"
     " e.client_id, z.name AS zone, e.format, e.handshake, e.batch_events_max,"
     " e.batch_bytes_max, e.retry_schedule, e.rate_limit, e.concurrency, e.timeout_s,"
-    " e.allowed_rate, e.kind, e.settings::text AS settings"
+    " e.allowed_rate, e.kind, e.settings::text AS settings",
+    "changed_attributes": "json_build_object('client', c.name, 'endpoint', e.id,"
+    " 'ordered', e.ordered, 'order_by', e.order_by, 'format', e.format, 'enabled', e.enabled,"
+    " 'reason', e.reason)",
 }
 SQL = queries.load("registrations/sql/endpoints.sql", filled=FILLED)
 
@@ -28,6 +34,7 @@ Format = Literal[
 # How a receiver must agree to callbacks before the first one
 Handshake = Literal["none", "cloudevents", "challenge", "check", "mcp"]
 VERIFICATIONS = "eventhub_verifications"  # notifications of requests
+_SUBSCRIPTION = re.compile(r"sub_[0-9a-f]{32}")  # the keys of registrations of MCP
 Signature = Literal["v1", "v1a", "both"]  # of a callback
 
 
@@ -83,6 +90,23 @@ async def end_verification(
         appended = None if row is None else await _announce_changed(connection, row)
     if appended is not None:
         await notify_of(connection, appended)
+
+
+def end_subscriptions(
+    connection: Connection, keys: Mapping[int, str | None], barrier: int
+) -> list[Announcement]:
+    """End the endpoints that subscriptions of MCP had until a barrier, in the caller's transaction;
+    return what is to be announced. `keys`: of the registrations that ended or were changed at it.
+    """
+    ids = [id for id, key in keys.items() if key is not None and _SUBSCRIPTION.fullmatch(key)]
+    if not ids:
+        return []
+    values = {"ids": ids, "barrier": barrier, "farewell_s": limits.MCP_FAREWELL_S}
+    ended = cursor_of(connection, _ChangedEndpoint).execute(SQL["end_subscriptions"], values)
+    changes = [announcement("changed", row.zone_id, row.attributes) for row in ended]
+    if changes:
+        connection.execute("SELECT pg_notify(%s, '')", (VERIFICATIONS,))
+    return changes
 
 
 async def end_farewell(

@@ -108,32 +108,7 @@ WITH forgotten AS (
 SELECT DISTINCT unnest(streams) FROM ended
 
 -- name: end_registrations
--- Those of MCP, by their keys, had an endpoint of their own, which ends unless another registration names it: at once, or if it
--- is enabled, after its receiver was notified (`farewell`), or could not be for a time.
-WITH ended AS (
-    UPDATE registrations SET deleted_at = now() WHERE id = ANY (%(ids)s::bigint[]) RETURNING id, key
-), named AS (
-    SELECT DISTINCT ON (v.registration_id) v.endpoint_id, r.key
-      FROM ended r JOIN registration_versions v ON v.registration_id = r.id
-     WHERE r.key ~ '^sub_[0-9a-f]{32}$'
-     ORDER BY v.registration_id, v.number DESC
-), expiring AS (
-    UPDATE endpoints e
-       SET expires_at = now() + make_interval(secs => CASE WHEN o.enabled THEN %(farewell_s)s ELSE 0 END),
-           enabled = false, reason = coalesce(e.reason, 'request'), changed_at = now()
-      FROM named n JOIN endpoints o ON o.id = n.endpoint_id
-     WHERE e.id = o.id AND e.format = 'mcp' AND e.deleted_at IS NULL
-       AND NOT EXISTS (SELECT FROM registration_versions v WHERE v.endpoint_id = e.id AND v.until_barrier IS NULL)
-    RETURNING e.id, o.enabled, n.key
-), farewells AS (
-    INSERT INTO endpoint_verifications AS v (endpoint_id, farewell)
-    SELECT id, 'msg_terminated_' || substr(key, 5) || '_' || id FROM expiring WHERE enabled
-        ON CONFLICT (endpoint_id) DO UPDATE
-       SET number = v.number + 1, requested_at = now(), claimed_until = NULL, ended_at = NULL, outcome = NULL, status = NULL,
-           detail = NULL, farewell = EXCLUDED.farewell
-    RETURNING endpoint_id
-)
-SELECT pg_notify('eventhub_verifications', '') FROM farewells LIMIT 1
+UPDATE registrations SET deleted_at = now() WHERE id = ANY (%(ids)s::bigint[])
 
 -- name: by_key
 -- The registration that each key of a client names: the live one, else the last ended one.

@@ -183,7 +183,8 @@ async def test_an_endpoint_that_a_client_chose_itself_is_left_alone(
         with refused() as error:
             await subscribe(mcp, receiver)
         assert (error.value.code, error.value.data["code"]) == (-32026, "key_taken")
-    assert own["url"] in [each["url"] for each in endpoints(hub, zone)]
+    await until(lambda: ended(hub, zone) == [own["endpoint"]])
+    assert len(farewells(receiver)) == 1, "its own endpoint is no subscription any more"
 
 
 async def test_each_refresh_may_have_another_secret(
@@ -278,6 +279,12 @@ async def test_a_receiver_is_notified_that_its_subscription_was_deleted(
     own, other = sorted(found, key=lambda one: bool(one["key"] != first["id"]))
     await delete(hub, zone, own)
     assert len(farewells(receiver)) == 1
+    path = "/v1/streams/system/events?from=oldest&limit=1000&type=endpoint.changed"
+    events = hub.call("GET", path, key=zone.admin).json["events"]
+    changed = [one["event"]["attributes"] for one in events]
+    found = [one for one in changed if one["endpoint"] == own["endpoint"]]
+    assert [one["enabled"] for one in found] == [True, False], "agreed, then ended"
+    assert (found[-1]["reason"], found[-1]["format"]) == ("request", "mcp")
     receiver.answer = answer_ok
     retry_farewells(hub)
     await until(lambda: len(farewells(receiver)) == 2)

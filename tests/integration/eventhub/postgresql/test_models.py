@@ -154,7 +154,7 @@ FILLED_FILES = {
     "delivery/sql/forward.sql": {"write", "write_gap", "expand"},
     "delivery/sql/recovery.sql": {"resend"},
     "delivery/sql/replay.sql": {"insert", "resend"},
-    "registrations/sql/endpoints.sql": {"claim_verifications"},
+    "registrations/sql/endpoints.sql": {"claim_verifications", "disable", "end_subscriptions"},
 }
 LOADED = {
     "delivery/sql/leases.sql": {"table": "pattern_leases", "key": "group_id"},
