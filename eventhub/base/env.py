@@ -26,6 +26,8 @@ CLIENT_VARIABLES = frozenset(
     {"EVENTHUB_CONFIG", "EVENTHUB_FORWARD_SECRET", "EVENTHUB_KEY", "EVENTHUB_KEY_FILE"}
     | {"EVENTHUB_SEGMENT", "EVENTHUB_SEQUENCE", "EVENTHUB_STREAM", "EVENTHUB_URL"}
 )
+# what the variables of its tests and benchmarks begin with
+_DEVELOPMENT = ("EVENTHUB_BENCH_", "EVENTHUB_CHAOS_")
 # similarity of two names, from 0 to 1: one letter less or more, or two exchanged
 MISSPELT_LIKENESS_MIN = 0.8
 _NAMES = frozenset(setting.variable for setting in SETTINGS.values()) | {FILE}
@@ -146,11 +148,13 @@ def refuse(message: str) -> NoReturn:
 
 
 def unknown_names(names: Iterable[str]) -> list[str]:
-    """Return the names that look like settings but are neither the hub's nor its client's. Another
-    program may have set them: Kubernetes describes a service `eventhub` by EVENTHUB_PORT.
+    """Return the names that look like settings but are neither the hub's nor its client's, nor of
+    its tests and benchmarks. Another program may have set them: Kubernetes describes a service
+    `eventhub` by EVENTHUB_PORT.
     """
     known = _NAMES | CLIENT_VARIABLES
-    return sorted(name for name in names if name.startswith(PREFIX) and name not in known)
+    given = (name for name in names if name.startswith(PREFIX) and name not in known)
+    return sorted(name for name in given if not name.startswith(_DEVELOPMENT))
 
 
 def _misspelt(names: Iterable[str]) -> Iterable[str]:
