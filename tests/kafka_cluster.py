@@ -30,8 +30,9 @@ from confluent_kafka.admin import (
 GIVEN = os.environ.get("EVENTHUB_TEST_KAFKA", "")
 BROKERS = 2
 _PRODUCER = 0  # of the kinds of clients
-_PRODUCE = 0  # of the kinds of requests
-_TOO_LARGE = 10  # of the errors: MSG_SIZE_TOO_LARGE
+_PRODUCE, _FIND_COORDINATOR = 0, 10  # of the kinds of requests
+_TOO_LARGE, _GROUP_REFUSED = 10, 30  # of the errors: MSG_SIZE_TOO_LARGE, GROUP_AUTHORIZATION_FAILED
+_REFUSALS = 500  # more than a client asks
 _TIMEOUT_S = 20.0
 _KEPT_BYTES = 5 * 1024 * 1024  # of a partition of the mock cluster
 _PIECE = 900_000
@@ -142,6 +143,13 @@ class KafkaCluster:
         if self._process is None:
             self._set(topic, "max.message.bytes", str(_PIECE))
 
+    @contextmanager
+    def groups_refused(self) -> Iterator[None]:
+        """Let no client know a group within the block, as one without the right to read it."""
+        self._tell("refuse-groups")
+        yield
+        self._tell("accept-groups")
+
     def down(self) -> None:
         """Break all connections, and refuse new ones."""
         self._tell("down")
@@ -216,6 +224,17 @@ def _serve() -> None:
                 too_large = (ctypes.c_int * 1)(_TOO_LARGE)
                 library.rd_kafka_mock_push_request_errors_array(
                     cluster, ctypes.c_int16(_PRODUCE), ctypes.c_size_t(1), too_large
+                )
+                answer = 0
+            case ["refuse-groups"]:
+                refused = (ctypes.c_int * _REFUSALS)(*[_GROUP_REFUSED] * _REFUSALS)
+                library.rd_kafka_mock_push_request_errors_array(
+                    cluster, ctypes.c_int16(_FIND_COORDINATOR), ctypes.c_size_t(_REFUSALS), refused
+                )
+                answer = 0
+            case ["accept-groups"]:
+                library.rd_kafka_mock_clear_request_errors(
+                    cluster, ctypes.c_int16(_FIND_COORDINATOR)
                 )
                 answer = 0
             case _:

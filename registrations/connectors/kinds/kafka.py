@@ -197,10 +197,27 @@ def _offsets_of_group(consumer: "Consumer", places: Sequence[Place]) -> dict[Pla
     """Return the offsets that are committed to the group, or the first ones of partitions without.
     Raises KafkaException.
     """
+    import confluent_kafka as ck
+
     given = _assigned(dict.fromkeys(places, 0))
-    found = _found(consumer.committed(given, timeout=limits.KAFKA_ANSWER_S_MAX))
+    try:
+        found = _found(consumer.committed(given, timeout=limits.KAFKA_ANSWER_S_MAX))
+    except ck.KafkaException:
+        _require_group(consumer)
+        raise
     missing = [place for place, offset in found.items() if offset < 0]
     return found | (_offsets_at(consumer, missing, _EARLIEST) if missing else {})
+
+
+def _require_group(consumer: "Consumer") -> None:
+    """Raise KafkaFault if the cluster refused to name the group's server: librdkafka asks for it
+    until the time is over, and reports why only among the records, of which there are none yet.
+    """
+    while (message := consumer.poll(0)) is not None:
+        error = message.error()
+        if error is not None and error.name() == "GROUP_AUTHORIZATION_FAILED":
+            text = "The user may not read the offsets of the group; grant it DESCRIBE and READ."
+            raise KafkaFault("not_permitted", f"{text} {error.str()}")
 
 
 def _lag(consumer: "Consumer", offsets: Offsets) -> int | None:

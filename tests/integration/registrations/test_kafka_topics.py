@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from eventhub.base import limits
 from registrations.connectors.errors import ConnectorFault
 from registrations.connectors.kinds.kafka import KafkaSettings, KafkaTopics, open_topics
 from registrations.connectors.kinds.kafka_records import USUAL
@@ -117,6 +118,19 @@ async def test_a_position_is_committed_to_the_group_and_a_connector_begins_there
         assert [await topics.lag(one) for one in (start, position)] == [3, 0]
     async with opened(kafka.url, topics=[topic], start="group", group=f"of-{topic}") as topics:
         assert await topics.start() == position
+
+
+@pytest.mark.skipif(bool(GIVEN), reason="the servers of a cluster refuse nothing on request")
+async def test_a_group_that_may_not_be_read_is_said(
+    kafka: KafkaCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "KAFKA_ANSWER_S_MAX", 1.0)
+    with kafka.groups_refused(), pytest.raises(ConnectorFault) as raised:
+        async with opened(kafka.url, topics=[kafka.topic(1)], start="group") as topics:
+            await topics.start()
+    assert (raised.value.code, raised.value.is_lasting) == ("not_permitted", True)
+    assert "may not read the offsets of the group" in str(raised.value)
+    assert "Group authorization failed" in str(raised.value)
 
 
 async def test_a_new_partition_is_read_from_its_first_record(kafka: KafkaCluster) -> None:
