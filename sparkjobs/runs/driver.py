@@ -17,7 +17,6 @@ from eventhub.base.guarded_process import Command, GuardedProcess, current_ident
 from eventhub.eventlog.archive.folder import without_credentials
 from eventhub.eventlog.errors import StorageFull
 from sparkjobs.runs.cancellation import StopSignal
-from sparkjobs.runs.errors import SparkFailed
 from sparkjobs.runs.failure_reason import failure_reason
 from sparkjobs.runs.launch import DriverCommand
 
@@ -40,7 +39,7 @@ class DriverProgress(NamedTuple):
 def drive(
     driver: DriverCommand, log: Path, stop: StopSignal, report: Callable[[DriverProgress], None]
 ) -> None:
-    """Run a driver to its end. Raises SparkFailed, StorageFull, RunStopped."""
+    """Run a driver to its end. Raises the driver's failure, StorageFull, RunStopped."""
     command = Command("driver", driver.argv, driver.env, grace_s=limits.JOB_STOP_S)
     guarded = GuardedProcess(command, current_identity())
     last: deque[str] = deque(maxlen=_LAST_LINES)
@@ -69,7 +68,7 @@ def drive(
     if status and is_disk_full:  # Java's follow-up errors do not mention the disk
         raise StorageFull(f"{_FULL_HELP} Then: {failure_reason(last, status)}")
     if status:
-        raise SparkFailed(failure_reason(last, status))
+        raise driver.failure(failure_reason(last, status))
 
 
 class _CappedLog:

@@ -53,6 +53,12 @@ class SparkFailed(EventHubError):
     code = "spark"
 
 
+class LocalFailed(EventHubError):
+    """The process that searches without Spark failed; the run's log has the reason."""
+
+    code = "local"
+
+
 class BadResult(EventHubError):
     """The result's files differ from the job's manifest; request another run."""
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from eventhub.base import limits
-from sparkjobs.runs.errors import SparkConfUnreadable
+from eventhub.base.errors import EventHubError
+from sparkjobs.runs.errors import LocalFailed, SparkConfUnreadable, SparkFailed
 from sparkjobs.runs.folders import RunFolder
 from sparkjobs.runs.java import find_java, home_of
 
@@ -73,11 +74,14 @@ class SparkSettings(NamedTuple):
 
 
 class DriverCommand(NamedTuple):
-    """The command that starts a driver. `secrets`: texts to redact in its log."""
+    """The command that starts a driver. `secrets`: texts to redact in its log; `failure`: the error
+    if it fails.
+    """
 
     argv: tuple[str, ...]
     env: dict[str, str]
     secrets: tuple[str, ...]
+    failure: type[EventHubError] = SparkFailed
 
 
 def driver_command(
@@ -109,7 +113,8 @@ def driver_command(
 def local_driver_command(folder: RunFolder) -> DriverCommand:
     """Return the command for a run whose spec is written and that does without Spark."""
     main = HOME / "sparkjobs" / "without_spark.py"
-    return DriverCommand((sys.executable, str(main), str(folder.spec)), _environment(folder), ())
+    argv = (sys.executable, str(main), str(folder.spec))
+    return DriverCommand(argv, _environment(folder), (), LocalFailed)
 
 
 def _environment(folder: RunFolder) -> dict[str, str]:

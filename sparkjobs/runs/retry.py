@@ -3,7 +3,7 @@
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.eventlog.errors import ArchiveUnavailable, StorageFull
-from sparkjobs.runs.errors import BadResult, JavaSlow, SparkFailed
+from sparkjobs.runs.errors import BadResult, JavaSlow, LocalFailed, SparkFailed
 
 INTERRUPTED = "interrupted"  # the reason of a run whose process died or was terminated
 # Transient reasons. The others persist until somebody acts, so a retry would fail again.
@@ -14,6 +14,7 @@ TRANSIENT = frozenset(
         BadResult.code,
         DatabaseUnavailable.code,
         JavaSlow.code,
+        LocalFailed.code,
         SparkFailed.code,
         StorageFull.code,
     }

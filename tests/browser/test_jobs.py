@@ -48,8 +48,12 @@ def request_backtest(desk: Desk) -> int:
     page.get_by_role("link", name="Back-test this filter").click()
     expect(desk.heading("Back-test")).to_be_visible()
     expect(page.get_by_role("textbox", name="Filter")).to_have_text("(> n 6)")
+    page.get_by_role("radio", name="One process").check()
     desk.button("Run").click()
-    return shown(page, "Back-test")
+    run = shown(page, "Back-test")
+    found = desk.hub.operate("GET", f"/v1/jobs/backtest/runs/{run}").json
+    assert found["params"]["engine"] == "local"
+    return run
 
 
 def fill(desk: Desk) -> None:

@@ -65,6 +65,13 @@ def test_a_failed_driver_reports_its_reason_and_its_log_is_bounded(
     assert b"line 3 of" not in log
 
 
+def test_a_run_without_spark_that_fails_says_so(jobs: Jobs) -> None:
+    """Its reason was `spark`, whose remedies do not help."""
+    ended, _ = jobs.perform(jobs.start(engine="local", act="fail"))
+    assert (ended.state, ended.reason, ended.engine) == ("failed", "local", "local")
+    assert ended.detail.startswith("ValueError: nothing at inputs of")
+
+
 def test_a_slow_java_is_tried_again_and_then_reported(
     jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import { StreamChoice } from "../jobs/StreamChoice";
 import { FaultAlert } from "../../parts/FaultAlert";
 import { filterOf } from "./backtest";
 import { PatternBacktestForm } from "./PatternBacktestForm";
+import { SearchChoice } from "./SearchChoice";
 
 /** The form of a back-test: of a filter or of a pattern; the address may fill it in. */
 export function BacktestForm({ zone }: { zone: string }) {
@@ -41,6 +42,7 @@ function Fields({ zone, first, search }: { zone: string; first: FilterDraft; sea
   const [draft, setDraft] = useState(search.has("language") ? first : { ...first, language: "predicate" as const });
   const [stream, setStream] = useState(search.get("stream") ?? undefined);
   const [range, setRange] = useState(() => rangeAt(search));
+  const [engine, setEngine] = useState("auto");
   const filter = filterOf(draft);
   const ready = stream !== undefined && filter !== undefined && !isBackwards(range);
   return (
@@ -48,14 +50,15 @@ function Fields({ zone, first, search }: { zone: string; first: FilterDraft; sea
       zone={zone}
       job="backtest"
       about="Evaluates a filter against months of events, including archived ones: how many match, when, and which. Nothing is registered or delivered."
-      fields={["stream", "language", "filter", "since", "until"]}
-      params={ready ? { zone, stream, ...filter, ...rangeOf(range) } : undefined}
+      fields={["stream", "language", "filter", "since", "until", "engine"]}
+      params={ready ? { zone, stream, ...filter, ...rangeOf(range), engine } : undefined}
     >
       {(error) => (
         <>
           <StreamChoice zone={zone} value={stream} onChange={setStream} error={error} />
           <FilterInput zone={zone} stream={stream} draft={draft} onChange={setDraft} checked={false} error={error} />
           <RangeInput range={range} onChange={setRange} error={error} />
+          <SearchChoice value={engine} onChange={setEngine} error={error} />
         </>
       )}
     </JobForm>

@@ -8,6 +8,7 @@ import { isBackwards, rangeAt, RangeInput, rangeOf } from "../jobs/RangeInput";
 import { PatternEditor } from "../patterns/PatternEditor";
 import { useStreamNames } from "../streams/streams";
 import { patternAt } from "./patternBacktest";
+import { SearchChoice } from "./SearchChoice";
 
 /** A pattern, its streams and a time range. */
 export function PatternBacktestForm({ zone }: { zone: string }) {
@@ -15,6 +16,7 @@ export function PatternBacktestForm({ zone }: { zone: string }) {
   const names = useStreamNames(zone).data ?? [];
   const [{ language, pattern, streams, once }, setDraft] = useState(() => patternAt(search));
   const [range, setRange] = useState(() => rangeAt(search));
+  const [engine, setEngine] = useState("auto");
   const change = (next: object) => setDraft((before) => ({ ...before, ...next }));
   const ready = streams.length > 0 && pattern.trim() !== "" && !isBackwards(range);
   return (
@@ -22,8 +24,8 @@ export function PatternBacktestForm({ zone }: { zone: string }) {
       zone={zone}
       job="backtest"
       about="Runs a pattern over months of events, including archived ones, in the order of a pattern group: how often it matches, when, by which events, and what it would emit. Nothing is created or emitted."
-      fields={["streams", "language", "pattern", "once", "since", "until"]}
-      params={ready ? { zone, streams, language, pattern, ...(once && { once }), ...rangeOf(range) } : undefined}
+      fields={["streams", "language", "pattern", "once", "since", "until", "engine"]}
+      params={ready ? { zone, streams, language, pattern, ...(once && { once }), ...rangeOf(range), engine } : undefined}
     >
       {(error) => (
         <>
@@ -52,6 +54,7 @@ export function PatternBacktestForm({ zone }: { zone: string }) {
             error={errorAt(error, "once")}
           />
           <RangeInput range={range} onChange={setRange} error={error} />
+          <SearchChoice value={engine} onChange={setEngine} error={error} />
         </>
       )}
     </JobForm>

@@ -1,16 +1,15 @@
-import { Radio, Stack } from "@mantine/core";
 import { useState } from "react";
 import { useSearchParams } from "react-router";
 
-import { errorAt } from "../../api/problem";
+import { EngineChoice } from "./EngineChoice";
 import { JobForm } from "./JobForm";
 import { StreamChoice } from "./StreamChoice";
 
-const ENGINES = [
-  { value: "auto", label: "Automatic", description: "The faster one: the local builder up to some hundred thousand registrations." },
-  { value: "local", label: "The local builder", description: "One process, without Java." },
-  { value: "spark", label: "Spark", description: "For millions of registrations, on as many cores as there are." },
-];
+const BUILDERS = {
+  auto: { label: "Automatic", description: "The faster one: the local builder up to some hundred thousand registrations." },
+  local: { label: "The local builder", description: "One process, without Java." },
+  spark: { label: "Spark", description: "For millions of registrations, on as many cores as there are." },
+};
 
 /** The form that rebuilds the match index of a stream. */
 export function IndexForm({ zone }: { zone: string }) {
@@ -28,13 +27,7 @@ export function IndexForm({ zone }: { zone: string }) {
       {(error) => (
         <>
           <StreamChoice zone={zone} value={stream} onChange={setStream} error={error} />
-          <Radio.Group label="Builder" value={engine} onChange={setEngine} error={errorAt(error, "engine")}>
-            <Stack gap="sm" mt="xs">
-              {ENGINES.map((one) => (
-                <Radio key={one.value} {...one} />
-              ))}
-            </Stack>
-          </Radio.Group>
+          <EngineChoice label="Builder" engines={BUILDERS} value={engine} onChange={setEngine} error={error} />
         </>
       )}
     </JobForm>

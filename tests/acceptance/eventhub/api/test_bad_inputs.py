@@ -99,6 +99,7 @@ NOT_TRIED = {
     "spark_conf",
     "no_java",  # reasons of runs that failed: see test_jobs_execute.py
     "spark",
+    "local",
     "bad_result",
     "result_too_large",
     "history_too_large",
