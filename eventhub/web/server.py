@@ -3,6 +3,7 @@
 Invalid HTTP is answered with a problem document. Headers must arrive in time, and are bounded. Only
 a GET can become a websocket. A streaming route is notified when its client disconnects or the
 server stops. The end of a request's body is known. Head and body of a response are sent together.
+Pipelined requests wait unread.
 
 Composition root.
 """
@@ -10,6 +11,7 @@ Composition root.
 import asyncio
 import socket
 import time
+from collections.abc import Sized
 from email.utils import formatdate
 from pathlib import Path
 from types import FrameType
@@ -17,6 +19,7 @@ from typing import Any
 
 import orjson
 import uvicorn
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -157,20 +160,40 @@ def head_of(status: int, headers: Headers) -> bytes:
 
 
 _SPECIAL = (b"connection", b"transfer-encoding", b"content-length")  # those of uvicorn
+_PARSED_BYTES = 4 * 1024  # parsed at a time: up to 200 requests, which take 1 MB
+
+
+class _HubFlow(FlowControl):
+    """Reads nothing while requests wait for the answers to others before them."""
+
+    def __init__(self, transport: asyncio.Transport, waiting: Sized) -> None:
+        super().__init__(transport)
+        self._waiting = waiting
+
+    def resume_reading(self) -> None:
+        if not self._waiting:
+            super().resume_reading()
 
 
 class HubHttpProtocol(HttpToolsProtocol):
-    """One connection of HTTP."""
+    """One connection of HTTP.
+
+    A parsed request takes twenty times its bytes, and uvicorn reads on after each answer: the
+    memory of a process was all that bounded pipelined requests. So data are parsed only until a
+    request has to wait for the answer to another one; the rest waits as it came.
+    """
 
     _headers_timer: asyncio.TimerHandle | None = None
     _in_headers = False
     _refused = False
     _progressed = False
     _fruitless_bytes = 0  # received since the last progress
+    _unparsed = b""  # received while requests wait
 
     def connection_made(self, transport: Any) -> None:
         self._peer = Peer(transport)
         super().connection_made(transport)
+        self.flow = _HubFlow(transport, self.pipeline)
         self._await_headers()
 
     def on_message_begin(self) -> None:
@@ -180,9 +203,28 @@ class HubHttpProtocol(HttpToolsProtocol):
         self._in_headers = True
 
     def data_received(self, data: bytes) -> None:
+        """Parse data until a request waits for the answer to another one."""
+        data, self._unparsed = self._unparsed + data, b""
+        at = 0
+        while at < len(data) and not (self.pipeline or self._refused):
+            self._parse(data[at : at + _PARSED_BYTES])
+            at += _PARSED_BYTES
+            if self not in self.connections:  # it is a websocket's now
+                return
+        if self.pipeline:
+            self._unparsed = data[at:]
+            self.flow.pause_reading()
+
+    def on_response_complete(self) -> None:
+        """Start the next request; parse more if no other one waits."""
+        super().on_response_complete()
+        if not (self.pipeline or self.transport.is_closing()):
+            self.flow.resume_reading()
+            if self._unparsed:
+                self.data_received(b"")
+
+    def _parse(self, data: bytes) -> None:
         """Bound the bytes that bring neither the end of the headers nor a part of the body."""
-        if self._refused:
-            return
         self._progressed = False
         super().data_received(data)
         if self._in_headers:
@@ -211,6 +253,8 @@ class HubHttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_timer()
+        self.pipeline.clear()
+        self._unparsed = b""
         super().connection_lost(exc)
         self._peer.lost()
 

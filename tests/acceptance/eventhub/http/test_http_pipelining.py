@@ -98,3 +98,38 @@ async def test_the_last_answer_arrives_whole_before_the_connection_closes(zone: 
     async with asyncio.timeout(HEAR_TIMEOUT_S):
         assert await connection.reader.read() == b""
     connection.writer.close()
+
+
+async def test_no_more_requests_are_read_than_can_be_answered(zone: LiveZone) -> None:
+    """Regression: after each answer the hub read and parsed as much as the connection held, and one
+    client that did not wait for answers filled the memory of the process.
+    """
+    connection = await connect(zone)
+    listed = connection.request("GET /v1/streams") * 1_000
+    sent = 0
+
+    async def send() -> None:
+        nonlocal sent
+        while True:
+            connection.writer.write(listed)
+            await connection.writer.drain()
+            sent += len(listed)
+
+    sending = asyncio.create_task(send())
+    for _ in range(60):
+        assert (await connection.answer()).status == 200
+    sending.cancel()
+    assert sent < 8 << 20  # what the sockets hold; it was 40 MB
+    connection.writer.transport.abort()
+
+
+async def test_each_request_is_answered_however_many_wait(zone: LiveZone) -> None:
+    connection = await connect(zone)
+    large = connection.emit(body=json.dumps([{**EVENT, "body": "x" * 20_000}] * 4).encode())
+    requests = [connection.emit(), large, connection.emit(body=b"{"), connection.emit()]
+    connection.writer.write(b"".join(requests) * 30)
+    answers = [await connection.answer() for _ in range(120)]
+    assert [answer.status for answer in answers] == [200, 200, 400, 200] * 30
+    stored = _numbers([answer for answer in answers if answer.status == 200])
+    assert stored == [first + 6 * turn for turn in range(30) for first in (1, 2, 6)]
+    connection.writer.close()
