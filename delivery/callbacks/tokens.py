@@ -116,8 +116,9 @@ class TokenSource:
     async def _look_up(self, request: TokenRequest) -> AccessToken:
         """Return the stored token, or request one, or wait for the worker that does."""
         claim = str(uuid4())
+        values = {"endpoint": request.endpoint_id, "claim_s": limits.OAUTH2_CLAIM_S}
         while True:
-            row = await self._fetch(_StoredToken, SQL["stored"], {"endpoint": request.endpoint_id})
+            row = await self._fetch(_StoredToken, SQL["stored"], values)
             if row is not None and row.secret_id > request.secret_id:
                 raise TokenUnavailable("the authentication has changed")
             if row is not None and row.secret_id == request.secret_id:

@@ -214,6 +214,31 @@ async def test_a_token_is_replaced_before_it_expires(world: CallbacksWorld) -> N
             world.sql("UPDATE endpoint_tokens SET expires_at = now()")
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "obtained_at = obtained_at + interval '1 day', expires_at = expires_at + interval '1 day'",
+        "sealed = NULL, obtained_at = NULL, expires_at = NULL, error = 'refused',"
+        " claimed_until = now() + interval '1 day'",
+    ],
+)
+async def test_a_token_of_a_clock_that_was_fast_is_replaced(
+    world: CallbacksWorld, before: str
+) -> None:
+    """Regression: deliveries failed until the clock was again where it had been."""
+    issuer = Issuer()
+    async with receiver(issuer.issue) as token_url, receiver(issuer.take) as sink:
+        endpoint = world.endpoint(sink.url)
+        world.credentials(endpoint, "authentication", oauth2(token_url))
+        for deliveries in (1, 2):
+            async with draining(world):  # a new worker knows only what is stored
+                world.deliver(world.events(1), endpoint)
+                await until(lambda: len(world.outcomes(endpoint)) == deliveries)  # noqa: B023
+            issuer.valid = -1  # expired
+            world.sql(f"UPDATE endpoint_tokens SET {before}")
+    assert world.outcomes(endpoint) == [(1, "delivered", 204)] * 2
+
+
 async def test_a_rejected_token_is_replaced_once_within_the_attempt(world: CallbacksWorld) -> None:
     issuer = Issuer()
     async with receiver(issuer.issue) as token_url, receiver(issuer.take) as sink, draining(world):
