@@ -1,6 +1,6 @@
 """How many deliveries and lanes one claim requests for the slots of each endpoint. SQL module."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from delivery.callbacks.claims import CallbackEndpoint, LaneCounts
@@ -34,6 +34,25 @@ def deliveries_requested(
         requested[each] = share if share < size else share - share % size
         free, left = max(0, free - requested[each]), left - 1
     return requested
+
+
+def ahead(
+    slots: Mapping[int, int],
+    due: Mapping[int, CallbackEndpoint],
+    probes: frozenset[int],
+    per_slot: Callable[[int], int],
+) -> dict[int, int]:
+    """Return how many deliveries to claim for the slots of endpoints without batches, each in a
+    request of its own. All slots share the bound of a claim alike. Endpoints with limits of their
+    own are left out, because a claim counts as a request.
+    """
+    single = [
+        each
+        for each in slots
+        if each not in probes and not due[each].is_limited and due[each].batch_events_max is None
+    ]
+    most = limits.CALLBACK_CLAIM_DELIVERIES_MAX // max(1, sum(slots.values()))
+    return {each: slots[each] * max(1, min(most, per_slot(each))) for each in single}
 
 
 def within_bytes(

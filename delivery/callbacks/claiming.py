@@ -14,6 +14,7 @@ from delivery.callbacks import claims
 from delivery.callbacks.circuits import DeliveryKey, advance, hasten, return_probes, take_probes
 from delivery.callbacks.claim_shares import (
     ByteBound,
+    ahead,
     deliveries_requested,
     lanes_requested,
     requests_of,
@@ -45,6 +46,17 @@ class Probes(NamedTuple):
 
     endpoints: frozenset[int]
     early: Mapping[DeliveryKey, float]
+
+
+class _Claim(NamedTuple):
+    """The endpoints that deliveries are claimed for, the slots of each, the probes, and when the
+    claims expire, on the loop's clock.
+    """
+
+    due: Mapping[int, CallbackEndpoint]
+    slots: Mapping[int, int]
+    probes: Probes
+    until_s: float
 
 
 class Claiming:
@@ -127,6 +139,7 @@ class Claiming:
         async with within_throttles(connection, due, allowed) as throttle:
             probes = await self._probes(connection, allowed, ordered=False)
             requested = deliveries_requested(allowed, due, probes.endpoints)
+            requested |= ahead(allowed, due, probes.endpoints, self._slots.per_slot)
             requested = within_bytes(requested, allowed, self._byte_bound(allowed))
             expired = probes.endpoints & self._posting.expired_probes
             requested.update(dict.fromkeys(expired, limits.CALLBACK_LANE_DELIVERIES_MAX))
@@ -141,7 +154,7 @@ class Claiming:
         )
         if not requested:
             return bool(due) or found.last is not None
-        await self._post(connection, groups, due, probes, until_s)
+        await self._post(connection, groups, _Claim(due, allowed, probes, until_s))
         return (
             any(counts[each] >= count for each, count in requested.items())
             or requested.keys() != due.keys()
@@ -159,27 +172,25 @@ class Claiming:
         return groups
 
     async def _post(
-        self,
-        connection: Connection,
-        groups: Sequence[ClaimedGroup],
-        due: dict[int, CallbackEndpoint],
-        probes: Probes,
-        until_s: float,
+        self, connection: Connection, groups: Sequence[ClaimedGroup], claim: _Claim
     ) -> None:
         """Post claimed deliveries: batches of an endpoint by group, the others one by one."""
+        due, slots, probes, until_s = claim
         batched = [each for each in groups if _is_batched(each, due, probes.endpoints)]
         singly = [each for each in groups if not _is_batched(each, due, probes.endpoints)]
         claimed = _marked([each for group in singly for each in group.deliveries()], probes)
         prepared = await self._prepare(connection, claimed, due, until_s)
         members = await self._prepare_groups(connection, batched, due, until_s)
-        probing: dict[int, list[PreparedDelivery]] = {}
+        by_endpoint: dict[int, list[PreparedDelivery]] = {}
         for delivery in prepared:
-            if delivery.claimed.probe:
-                probing.setdefault(delivery.claimed.endpoint_id, []).append(delivery)
+            by_endpoint.setdefault(delivery.claimed.endpoint_id, []).append(delivery)
+        for endpoint_id, found in by_endpoint.items():
+            if found[0].claimed.probe:
+                self._posting.probe(found)
             else:
-                self._posting.deliver(delivery)
-        for found in probing.values():
-            self._posting.probe(found)
+                used = min(slots[endpoint_id], len(found))
+                for number in range(used):
+                    self._posting.deliver(found[number::used])
         for deliveries in members.values():
             self._post_members(deliveries)
         self._confirm(_count(groups).total())
@@ -291,7 +302,7 @@ class Claiming:
         self,
         connection: Connection,
         claimed: Sequence[Claimed],
-        endpoints: dict[int, CallbackEndpoint],
+        endpoints: Mapping[int, CallbackEndpoint],
         until_s: float,
     ) -> list[PreparedDelivery]:
         """Return the claimed deliveries ready to be posted. If this raises, the claims are lost."""
@@ -318,7 +329,7 @@ class Claiming:
         self,
         connection: Connection,
         groups: Sequence[ClaimedGroup],
-        endpoints: dict[int, CallbackEndpoint],
+        endpoints: Mapping[int, CallbackEndpoint],
         until_s: float,
     ) -> dict[int, list[GroupedDelivery]]:
         """Return the claimed deliveries ready to be posted in batches, by endpoint. If this raises,

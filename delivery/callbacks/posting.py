@@ -69,10 +69,12 @@ class Posting:
         self.expired_probes: set[int] = set()
         self.stopping = False
 
-    def deliver(self, delivery: PreparedDelivery) -> None:
-        """Post a delivery."""
-        self._hold([delivery])
-        self._start(self._deliver(delivery))
+    def deliver(self, deliveries: list[PreparedDelivery]) -> None:
+        """Post deliveries of an endpoint, one after the other, until one has to be retried or the
+        endpoint has fewer slots.
+        """
+        self._hold(deliveries)
+        self._start(self._deliver(deliveries))
 
     def probe(self, deliveries: list[PreparedDelivery]) -> None:
         """Post the first of an endpoint's deliveries that is still to be sent, and no other."""
@@ -111,12 +113,23 @@ class Posting:
         if not self.requests:
             self._on_idle()
 
-    async def _deliver(self, delivery: PreparedDelivery) -> None:
+    async def _deliver(self, deliveries: list[PreparedDelivery]) -> None:
+        endpoint_id, left = deliveries[0].claimed.endpoint_id, deliveries[::-1]
         try:
-            await self._attempt(delivery)
+            decision = await self._attempt(left.pop())
+            while left and self._goes_on(endpoint_id, decision):
+                decision = await self._attempt(left.pop())
         finally:
-            self._slots.release(delivery.claimed.endpoint_id, bytes_of([delivery]))
+            for delivery in left:
+                self._outbox.give_back(delivery.claimed)
+            self._slots.release(endpoint_id, bytes_of(deliveries))
             self._on_slot_free()
+
+    def _goes_on(self, endpoint_id: int, decision: RetryDecision | None) -> bool:
+        """Return whether the next delivery of a slot is posted after one that ended so."""
+        if self.stopping or decision is None or decision.state == "pending":
+            return False
+        return not self._slots.exceeds(endpoint_id)
 
     async def _probe(self, deliveries: list[PreparedDelivery]) -> None:
         """Probe an endpoint. If no event is to be sent, the next probe claims more of them, since

@@ -2,17 +2,20 @@
 and small ones for failing endpoints. Used by one event loop, so nothing is locked. Plain module.
 
 An endpoint starts with a few slots; each delivery that it accepts doubles them, and each error
-response halves them. A timeout or a refused connection leaves it one slot, and so does a request
-that lasts longer than CALLBACK_SLOW_S: a hanging endpoint is noticed before the timeout. New and
-failing endpoints have a share each, so that endpoints known to hang take nothing from those never
-tried. A new endpoint that hangs counts as failing from then on, and its slots are free for other
-new ones, up to the bound of both.
+response halves them. If it has all of them and answers quickly, a slot takes several deliveries,
+which are posted one after the other and do not wait for the next claim. A timeout or a refused
+connection leaves an endpoint one slot, and so does a request that lasts longer than
+CALLBACK_SLOW_S: a hanging endpoint is noticed before the timeout. New and failing endpoints have a
+share each, so that endpoints known to hang take nothing from those never tried. A new endpoint that
+hangs counts as failing from then on, and its slots are free for other new ones, up to the bound of
+both.
 
 Endpoints of one receiver hang together, however healthy they were. So no client holds more than
 twice what is free, which leaves a part to clients that hold nothing. Requests that hang occupy no
 slot, up to a bound of their own, so they delay others for CALLBACK_SLOW_S only.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
@@ -27,7 +30,7 @@ EndpointState = Literal["new", "failing", "healthy"]
 class _EndpointSlots:
     """The recent behaviour of an endpoint, and the start time of each of its requests under way."""
 
-    __slots__ = ("bytes_held", "cap", "event_bytes", "held", "started_s", "state")
+    __slots__ = ("bytes_held", "cap", "event_bytes", "held", "request_s", "started_s", "state")
 
     def __init__(self) -> None:
         self.cap = limits.CALLBACK_SLOTS_NEW_ENDPOINT_MAX
@@ -35,6 +38,7 @@ class _EndpointSlots:
         self.held = 0  # claimed and not finished
         self.bytes_held = 0  # of their bodies
         self.event_bytes = 0  # of an event, on average, when it held a slot last
+        self.request_s = math.inf  # the duration of its recent requests, on average
         self.started_s: dict[int, float] = {}  # by request number, in the order of their start
 
 
@@ -125,6 +129,19 @@ class CallbackSlots:
         known = {each: self._endpoints[each] for each in endpoint_ids if each in self._endpoints}
         return {id: each.event_bytes for id, each in known.items() if each.event_bytes > least}
 
+    def per_slot(self, endpoint_id: int) -> int:
+        """Return how many deliveries a slot may take, to post them one after the other."""
+        endpoint = self._endpoints.get(endpoint_id)
+        if endpoint is None or endpoint.cap < limits.CALLBACK_SLOTS_PER_ENDPOINT_MAX:
+            return 1
+        within = int(limits.CALLBACK_PER_SLOT_S / max(endpoint.request_s, 1e-3))
+        return max(1, min(within, limits.CALLBACK_PER_SLOT_MAX))
+
+    def exceeds(self, endpoint_id: int) -> bool:
+        """Return whether the endpoint holds more slots than it has now."""
+        endpoint = self._endpoints[endpoint_id]
+        return endpoint.held > endpoint.cap
+
     def hold(self, endpoint_id: int, bytes_held: int = 0, events: int = 0) -> None:
         """Take a slot for a claimed delivery, a batch or an ordered lane, and the bytes of the
         bodies of so many events.
@@ -162,6 +179,7 @@ class CallbackSlots:
         """Record the outcome of a request, which decides the endpoint's number of slots."""
         endpoint = self._endpoints[endpoint_id]
         duration_s = self._clock.monotonic_s() - endpoint.started_s.pop(request)
+        endpoint.request_s = _average(endpoint.request_s, duration_s)
         if outcome in ("delivered", "status", "redirect") and duration_s < limits.CALLBACK_SLOW_S:
             cap = endpoint.cap * 2 if outcome == "delivered" else max(1, endpoint.cap // 2)
             endpoint.cap = min(limits.CALLBACK_SLOTS_PER_ENDPOINT_MAX, cap)
@@ -218,6 +236,10 @@ class CallbackSlots:
             "failing": min(limits.CALLBACK_SLOTS_TROUBLE_MAX - held["failing"], unproven),
             "healthy": limits.CALLBACK_SLOTS_MAX,
         }
+
+
+def _average(average_s: float, latest_s: float) -> float:
+    return latest_s if average_s == math.inf else average_s + (latest_s - average_s) / 8
 
 
 def _share(unused: int, held_by_client: int) -> int:

@@ -607,13 +607,13 @@ REPLAY_PREVIEW_TAIL_EVENTS = 500  # examined at the end of a range for the last 
 
 # --- callbacks ---
 CALLBACK_SLOTS_MAX = 576  # requests under way in one worker; a loop serves 10,000 a second with 256
-# slots that a client may hold for each free one: alone two thirds of all, the next client two
-# thirds of the rest; however many clients' endpoints hang together, some stay free for the others
+# slots that a client may hold for each free one, so that some stay free for those that hold none
 CALLBACK_CLIENT_SLOTS_PER_FREE = 2
-# requests that last longer than CALLBACK_SLOW_S and take no slot: a receiver that hangs delays
-# other deliveries for 2 s, not until its requests time out; each costs a descriptor and some KiB
+# requests that last longer than CALLBACK_SLOW_S, which take no slot, but a descriptor and some KiB
 CALLBACK_HANGING_MAX = 1_152
 CALLBACK_SLOTS_PER_ENDPOINT_MAX = 32  # so that no endpoint takes many of them
+CALLBACK_PER_SLOT_S = 0.02  # a slot takes what an endpoint with all its slots accepts within it ...
+CALLBACK_PER_SLOT_MAX = 8  # ... but no more deliveries than these, posted one after the other
 # of all endpoints that are new or failing; healthy endpoints always have the rest: new ones that
 # hang start 64 requests in 2 s, each of which lasts 12 s
 CALLBACK_SLOTS_UNPROVEN_MAX = 384

@@ -39,12 +39,13 @@ NOBODY = "http://127.0.0.1:9/"  # refuses: nothing listens there
 
 class Drain(NamedTuple):
     """How deliveries are drained: by so many workers, ordered by so many keys (0: parallel), in
-    batches of so many events.
+    batches of so many events, to so many endpoints.
     """
 
     workers: int
     keys: int = 0
     batch: int | None = None
+    endpoints: int = ENDPOINTS
 
 
 def cases(world: World, pace: Pace) -> list[Case]:
@@ -64,6 +65,14 @@ def cases(world: World, pace: Pace) -> list[Case]:
             baselines=baseline,
             floor=10.0,
             goal=19.0,
+        ),
+        Case(
+            name="callbacks_endpoint",
+            unit="deliveries/s",
+            product=_drained(world, pace, Drain(2, endpoints=1)),
+            baselines=parallel,
+            floor=0.5,
+            goal=0.8,
         ),
         Case(
             name="callbacks_keys",
@@ -115,14 +124,14 @@ def _drained(world: World, pace: Pace, drain: Drain) -> Measure:
 
 def _timed(world: World, receivers: Sink, expected: int, log: Path, drain: Drain) -> Reading:
     with deliveries.connect(world.url) as connection:
-        urls = [receivers.url("healthy", str(number)) for number in range(ENDPOINTS)]
+        urls = [receivers.url("healthy", str(number)) for number in range(drain.endpoints)]
         key, ordered = world.env["EVENTHUB_SECRET_KEY"], drain.keys > 0
         endpoints = deliveries.make_endpoints(
             connection, key, urls, ordered=ordered, batch=drain.batch
         )
         stream_id = world.streams[STREAM]
-        sequences = deliveries.append(connection, stream_id, expected // ENDPOINTS)
-        keys = -(-drain.keys // ENDPOINTS)
+        sequences = deliveries.append(connection, stream_id, expected // drain.endpoints)
+        keys = -(-drain.keys // drain.endpoints)
         deliveries.insert_pending(connection, stream_id, sequences, endpoints, keys)
         connection.execute("VACUUM ANALYZE deliveries, lanes")
         receivers.took()
@@ -131,7 +140,7 @@ def _timed(world: World, receivers: Sink, expected: int, log: Path, drain: Drain
         ended_s = _await_end(connection, endpoints, log)
         done = deliveries.work(connection)
         deliveries.enable(connection, endpoints, on=False)
-    count = len(sequences) * ENDPOINTS
+    count = len(sequences) * drain.endpoints
     read = _reading(receivers, ended_s, count, drain.batch or 1)
     per_delivery = {
         "wal_bytes_each": (done.wal_bytes - before.wal_bytes) / count,

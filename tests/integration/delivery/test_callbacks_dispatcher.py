@@ -1,5 +1,6 @@
 """The drain with a real database and real receivers: claims, requests, results."""
 
+import asyncio
 import json
 import time
 from typing import Any
@@ -88,6 +89,48 @@ async def test_a_failed_delivery_is_retried_with_the_same_id(world: CallbacksWor
     [first] = world.sql("SELECT response FROM attempts WHERE number = 1")[0]
     assert first.startswith("500 Oops\ncontent-length: 8")
     assert first.endswith("\n\nwhy� not")
+
+
+def _sequence(posted: Posted) -> int:
+    return int(posted.headers["webhook-id"].split("_")[2])
+
+
+async def test_a_backlog_is_claimed_ahead_of_the_requests_under_way(
+    world: CallbacksWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits behind slow requests, or behind one that fails, is claimed again, posted once."""
+    monkeypatch.setattr(limits, "CALLBACK_SLOW_S", 0.5)
+    sent = world.events(1_500)
+    hangs, goes_on = asyncio.Event(), asyncio.Event()
+    under_way, most, failed = 0, 0, list[int]()
+
+    async def answers(posted: Posted) -> bytes:
+        nonlocal under_way, most
+        under_way, most = under_way + 1, max(most, under_way + 1)
+        if len(sink.posted) == 300:
+            failed.append(_sequence(posted))
+        elif len(sink.posted) > 600 and not goes_on.is_set():
+            hangs.set()
+            await goes_on.wait()
+            await asyncio.sleep(limits.CALLBACK_SLOW_S)
+        under_way -= 1
+        return answer("500 Oops") if _sequence(posted) in failed else OK
+
+    async with receiver(answers) as sink, draining(world):
+        endpoint = world.endpoint(sink.url, retry_schedule=[3600])
+        world.deliver(sent, endpoint)
+        await until(hangs.is_set)
+        await until(lambda: under_way == limits.CALLBACK_SLOTS_PER_ENDPOINT_MAX)
+        settled = 600 - 1  # all before those that hang, but for the one that failed
+        await until(lambda: world.states(endpoint).count("delivered") >= settled)
+        ahead = world.one("SELECT count(*) FROM deliveries WHERE claim IS NOT NULL") - under_way
+        goes_on.set()
+        await until(lambda: world.states(endpoint).count("delivered") == 1_499)
+    assert ahead > limits.CALLBACK_SLOTS_PER_ENDPOINT_MAX
+    assert most == limits.CALLBACK_SLOTS_PER_ENDPOINT_MAX
+    assert sorted(sink.sequences()) == sent.sequences
+    [pending] = world.sql("SELECT sequence, attempts FROM deliveries WHERE state = 'pending'")
+    assert pending == (*failed, 1)
 
 
 async def test_an_ordered_lane_keeps_its_order_across_retries(world: CallbacksWorld) -> None:

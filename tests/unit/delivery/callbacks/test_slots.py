@@ -68,6 +68,34 @@ def test_a_time_out_or_a_refused_connection_leaves_one_slot() -> None:
         assert slots.grant(alone([1])) == {1: 2}
 
 
+def test_a_slot_takes_several_deliveries_of_an_endpoint_that_answers_quickly() -> None:
+    clock = ManualClock()
+    slots = CallbackSlots(clock)
+    assert slots.per_slot(1) == 1
+    tried(slots, 1)
+    assert slots.per_slot(1) == 1  # it has not all its slots
+    tried(slots, 1, times=8)
+    assert slots.per_slot(1) == limits.CALLBACK_PER_SLOT_MAX
+    for duration_s, count in ((0.005, 4), (0.015, 1), (1.0, 1)):
+        for _ in range(40):
+            request = slots.start_request(1)
+            clock.advance_s(duration_s)
+            slots.end_request(1, request, "delivered")
+        assert slots.per_slot(1) == count
+
+
+def test_an_endpoint_that_fails_exceeds_the_slots_it_has_left() -> None:
+    slots = healthy([1])
+    for _ in range(CAP):
+        slots.hold(1)
+    assert not slots.exceeds(1)
+    slots.end_request(1, slots.start_request(1), "status")
+    assert slots.exceeds(1)
+    for _ in range(CAP // 2):
+        slots.release(1)
+    assert not slots.exceeds(1)
+
+
 def test_slots_are_shared_equally_and_bounded() -> None:
     slots = CallbackSlots(ManualClock())
     for endpoint in range(1, 25):
