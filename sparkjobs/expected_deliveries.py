@@ -8,8 +8,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow.dataset as ds
-
 from eventhub.base import limits
 from eventhub.event.audience import may_see
 from eventhub.event.envelope import Event
@@ -28,6 +26,7 @@ from registrations.matching.versions import (
     add_versions,
     without_ended,
 )
+from sparkjobs.arrow_dataset import ds
 from sparkjobs.matchers import InMemoryVersions, matcher_folder, read_names
 from sparkjobs.segment_files import read_rows
 from sparkjobs.tables import CLIENTS, SUSPENSIONS

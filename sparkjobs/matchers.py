@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
@@ -28,6 +27,7 @@ from registrations.match_index.format.errors import NotIndexable
 from registrations.match_index.format.versions import COLUMNS, NEVER_ENDS
 from registrations.matching.alternatives import FilterMatcher
 from registrations.matching.versions import StreamVersion
+from sparkjobs.arrow_dataset import ds
 from sparkjobs.tables import SYSTEM_ZONE, VERSIONS
 
 _IN_MEMORY = "in-memory.parquet"

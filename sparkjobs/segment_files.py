@@ -10,9 +10,9 @@ from typing import Any
 import fsspec
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from sparkjobs.arrow_dataset import ds
 from sparkjobs.tables import EVENTS, EVENTS_FOLDER
 
 EXPORT, ARCHIVE, NONE = "export", "archive", "none"

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import pyarrow.dataset as ds
-
 from eventhub.event.envelope import Event, version_number
+from sparkjobs.arrow_dataset import ds
 from sparkjobs.segment_files import read_rows
 from sparkjobs.tables import TYPES
 

@@ -35,10 +35,9 @@ class ArrowSnapshot:
 
     def __init__(self, url: str, *, name: str, statement_s_max: float) -> None:
         """Connect. If this process dies, the server ends its statement within seconds."""
-        # imports pyarrow: a fifth of a second that only processes with snapshots spend
-        from adbc_driver_postgresql import dbapi
-
+        # a fifth of a second that only processes with snapshots spend
         leave_pandas_out()
+        from adbc_driver_postgresql import dbapi
 
         settings = {
             **_SETTINGS,

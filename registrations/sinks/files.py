@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from eventhub.base import limits
+from eventhub.base.arrow import leave_pandas_out
 from registrations.sinks.kind import SinkEvent
 
 _GZIP = 31  # zlib's number for a file of gzip
@@ -68,6 +69,7 @@ def _table(events: Sequence[SinkEvent]) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    leave_pandas_out()
     rows = [_row(event) for event in events]
     texts = ("id", "stream", "segment", "domain", "type", "key", "document")
     columns = [(name, pa.string()) for name in texts]

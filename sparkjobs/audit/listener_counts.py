@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.dataset as ds
 from google.protobuf.message import DecodeError
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -23,6 +22,7 @@ from eventhub.event.envelope import Event
 from registrations.compiled_filter_cache import CompiledFilters
 from registrations.matching.strategies import StreamStrategy
 from registrations.matching.versions import StreamVersion
+from sparkjobs.arrow_dataset import ds
 from sparkjobs.expected_deliveries import ExecutorPaths, suspensions_of
 from sparkjobs.segment_files import NONE, SegmentFile, UnreadableSegmentFile, read_rows
 from sparkjobs.tables import SYSTEM_ZONE, VERSIONS

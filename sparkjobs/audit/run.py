@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from eventhub.base import limits
+from sparkjobs.arrow_dataset import ds
 from sparkjobs.audit import deliveries, details, event_log, figures, findings, listeners, scan
 from sparkjobs.audit.gaps import gap_ranges
 from sparkjobs.audit.output import Truncation, stored, write_latest_hours, write_table

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from eventhub.base import limits
 from eventhub.event.json_codec import time_text
+from sparkjobs.arrow_dataset import ds
 from sparkjobs.backtest.report import report
 from sparkjobs.backtest.search import BacktestQuery
 from sparkjobs.backtest.totals import (

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from eventhub.base import limits
+from sparkjobs.arrow_dataset import ds
 from sparkjobs.backtest.pattern_query import PatternQuery
 from sparkjobs.backtest.pattern_report import STOPPED, report
 from sparkjobs.backtest.reading import ReadScope

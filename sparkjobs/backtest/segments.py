@@ -5,8 +5,8 @@ each. Plain module.
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
+from sparkjobs.arrow_dataset import ds
 from sparkjobs.backtest.search import SEARCH_ROW
 from sparkjobs.job_spec import JobSpec
 from sparkjobs.segment_files import NONE, open_table

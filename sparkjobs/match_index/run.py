@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from eventhub.base import limits
 from registrations.match_index.format.errors import NotIndexable
+from sparkjobs.arrow_dataset import ds
 from sparkjobs.inputs import table
 from sparkjobs.job_spec import JobSpec
 from sparkjobs.match_index.shards import SHARDS, Pack, WrittenShard, pack_slices, write_pack

@@ -3,9 +3,9 @@ as long to start. Plain module.
 """
 
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from eventhub.base import limits
+from sparkjobs.arrow_dataset import ds
 from sparkjobs.job_spec import JobSpec
 from sparkjobs.runs.errors import HistoryTooLarge
 from sparkjobs.segment_files import NONE, open_table

@@ -38,8 +38,8 @@ _SHIPPED = (
         "registrations/errors.py",
     ),
     *("registrations/filter_source.py", "eventhub/__init__.py", "eventhub/event/*.py"),
-    *("eventhub/base/__init__.py", "eventhub/base/clock.py", "eventhub/base/errors.py"),
-    "eventhub/base/limits.py",
+    *("eventhub/base/__init__.py", "eventhub/base/arrow.py", "eventhub/base/clock.py"),
+    *("eventhub/base/errors.py", "eventhub/base/limits.py"),
 )
 # Variables that a driver does not need, and that others on the machine might read from it.
 _WITHHELD = re.compile(r"DATABASE_|REDIS_|DJANGO_|PROMETHEUS_|EVENTHUB_|SPARK_|PYSPARK_")
