@@ -20,11 +20,12 @@ PYTHON := $(shell for check in '$(IS_FAST)' ''; do for python in python3.11 pyth
 	$$python -c '$(IS_RIGHT)' 2>/dev/null && $$python -c "$$check" 2>/dev/null && echo $$python && exit; \
 	done; done)
 endif
-# test processes: two for each core. Each has servers, a hub and a collection of its own, 15 s of
-# processor time and 2 % of a core, and takes 1 GiB of memory; with more of them tests are late.
+# test processes: two for each core, and one that computes while they wait. Each has servers, a hub and
+# a collection of its own, 15 s of processor time and 1 % of a core, and takes 1 GiB of memory; with
+# more of them tests are late.
 WORKERS := $(shell $(PYTHON) -c 'import os; \
 	room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30; \
-	print(max(2, min(2 * len(os.sched_getaffinity(0)), room, 8)))')
+	print(max(2, min(2 * len(os.sched_getaffinity(0)) + 1, room, 8)))')
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check

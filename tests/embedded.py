@@ -52,7 +52,7 @@ COMPUTING = (
     "tests/tidy/",
     "tests/unit/",
 )
-PER_COMPUTING = 4  # test processes, of which one prefers such files: it keeps a core busy
+PER_COMPUTING = 5  # test processes, of which one prefers such files: it keeps a core busy
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -63,6 +63,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
         signal.signal(signal.SIGINT, signal.default_int_handler)  # start is to hear Ctrl-C
     os.environ.setdefault("JAVA_TOOL_OPTIONS", java.options())
     os.environ["TZ"] = "UTC"  # as Django sets it: the fork server may start before
+    # authorities: no test asks for the machine's, and aiohttp reads all of them when it is imported
+    os.environ["SSL_CERT_FILE"] = os.devnull
     stack = ExitStack()
     early_config.add_cleanup(stack.close)
     stack.callback(prepared.forget)

@@ -3,8 +3,6 @@
 import json
 import re
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from io import StringIO
@@ -14,8 +12,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from tests.forked import manage
 from tests.live import LiveHub, LiveZone
-from tests.live_processes import MANAGE
 
 PATH = "/v1/streams/orders/match-index"
 
@@ -124,13 +122,7 @@ def test_an_index_is_requested_built_changed_verified_and_repaired(
 
     [(name, path)] = epoch(zone, 3).items()
     spoil(path)
-    done = subprocess.run(
-        [sys.executable, MANAGE, "index", "verify", *where],
-        env=hub.env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = manage(hub.env, "index", "verify", *where)
     assert done.returncode == 1
     assert "orders: FAULTY" in done.stdout
     found_first = "was found to be damaged"  # by a forwarder, which reads a new index whole

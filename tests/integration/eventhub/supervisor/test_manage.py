@@ -1,14 +1,12 @@
 """`manage.py` without a hub: commands that need its database report that in one line, at once."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 
-MANAGE = Path(__file__).parents[4] / "manage.py"
+from tests.forked import manage
 
 
 @pytest.mark.parametrize(
@@ -17,13 +15,7 @@ MANAGE = Path(__file__).parents[4] / "manage.py"
 def test_a_command_without_database_url_names_the_setting(command: str) -> None:
     env = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     arguments = ["shop"] if command in ("createkey", "createoperator") else []
-    done = subprocess.run(
-        [sys.executable, str(MANAGE), command, *arguments],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    done = manage(env, command, *arguments)
     assert done.returncode == 1
     assert "DATABASE_URL is not set" in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -32,17 +24,11 @@ def test_a_command_without_database_url_names_the_setting(command: str) -> None:
 def test_an_operator_is_not_created_without_the_key_of_the_hub(tmp_path: Path) -> None:
     """The hub would refuse its token."""
     env = {name: value for name, value in os.environ.items() if name != "EVENTHUB_SECRET_KEY"}
-    done = subprocess.run(
-        [sys.executable, str(MANAGE), "createoperator", "alice"],
-        env={
-            **env,
-            "DATABASE_URL": f"postgresql:///?host={tmp_path}",
-            "EVENTHUB_DATA": str(tmp_path),
-        },
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    nowhere = {
+        "DATABASE_URL": f"postgresql:///?host={tmp_path}",
+        "EVENTHUB_DATA": str(tmp_path),
+    }
+    done = manage({**env, **nowhere}, "createoperator", "alice")
     assert done.returncode == 1
     assert "EVENTHUB_SECRET_KEY is not set" in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -52,13 +38,7 @@ def test_an_operator_is_not_created_without_the_key_of_the_hub(tmp_path: Path) -
 def test_the_archive_of_a_hub_must_be_set(action: str) -> None:
     """Another folder than the hub's would be another archive."""
     env = {name: value for name, value in os.environ.items() if name != "EVENTHUB_ARCHIVE_URL"}
-    done = subprocess.run(
-        [sys.executable, str(MANAGE), "archive", action],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+    done = manage(env, "archive", action)
     assert done.returncode == 1
     assert "export EVENTHUB_ARCHIVE_URL=" in done.stderr
 
