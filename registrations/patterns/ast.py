@@ -150,10 +150,3 @@ def elements_of(part: Part) -> tuple[Element, ...]:
     if isinstance(part, Element):
         return (part,)
     return tuple(found for inner in parts_of(part) for found in elements_of(inner))
-
-
-def unwrapped(part: Part) -> Part:
-    """Return a part without the actions around it."""
-    while isinstance(part, Do):
-        part = part.part
-    return part

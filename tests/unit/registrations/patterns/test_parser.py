@@ -9,7 +9,6 @@ from eventhub.base.errors import EventHubError
 from registrations.filters.ast import And, Compare, Const, OfType, Path
 from registrations.filters.errors import FilterSyntax, FilterTooLarge
 from registrations.patterns.ast import Combined, Do, Element, Pattern, VariablePath, Where
-from registrations.patterns.cost import cost_of_pattern
 from registrations.patterns.errors import PatternTooLarge
 from registrations.patterns.parser import parse_pattern
 from registrations.patterns.printed import print_pattern
@@ -225,9 +224,3 @@ def test_the_largest_pattern_is_one() -> None:
     text = "; ".join(f"{{v{n}: A | $x > {n}}}" for n in range(limits.PATTERN_ELEMENTS_MAX))
     pattern = parse_pattern(f"{text} within {FAR}d last {limits.PATTERN_LAST_MAX}")
     assert parse_pattern(print_pattern(pattern)) == pattern
-
-
-def test_the_cost_counts_equal_filters_once() -> None:
-    cost = cost_of_pattern(parse_pattern("({a: A}; {b: A}) && {c: A | $x + 1 > 2} do notify(c)"))
-    assert (cost.elements, cost.filters, cost.depth, cost.actions) == (3, 2, 3, 1)
-    assert cost.every_event_cost > 0
