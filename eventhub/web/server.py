@@ -160,7 +160,7 @@ def head_of(status: int, headers: Headers) -> bytes:
 
 
 _SPECIAL = (b"connection", b"transfer-encoding", b"content-length")  # those of uvicorn
-_PARSED_BYTES = 4 * 1024  # parsed at a time: up to 200 requests, which take 1 MB
+_PARSED_BYTES = 4 * 1024  # parsed at a time, but for a body: up to 200 requests, which take 1 MB
 
 
 class _HubFlow(FlowControl):
@@ -189,6 +189,7 @@ class HubHttpProtocol(HttpToolsProtocol):
     _progressed = False
     _fruitless_bytes = 0  # received since the last progress
     _unparsed = b""  # received while requests wait
+    _body_left = 0  # bytes of the present request's body; 0 if it is chunked
 
     def connection_made(self, transport: Any) -> None:
         self._peer = Peer(transport)
@@ -207,8 +208,9 @@ class HubHttpProtocol(HttpToolsProtocol):
         data, self._unparsed = self._unparsed + data, b""
         at = 0
         while at < len(data) and not (self.pipeline or self._refused):
-            self._parse(data[at : at + _PARSED_BYTES])
-            at += _PARSED_BYTES
+            size = max(_PARSED_BYTES, self._body_left)
+            self._parse(data[at : at + size])
+            at += size
             if self not in self.connections:  # it is a websocket's now
                 return
         if self.pipeline:
@@ -236,6 +238,7 @@ class HubHttpProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._progressed = True
+        self._body_left -= len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -245,6 +248,7 @@ class HubHttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._progressed = True
         self._in_headers = False
+        self._body_left = int(dict(self.headers).get(b"content-length", 0))
         self._cancel_timer()
         super().on_headers_complete()
         if self.cycle is not None:
