@@ -2,9 +2,13 @@
 
 import asyncio
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.core.management import call_command
+from django.db import connection as database
+from django.db.migrations.recorder import MigrationRecorder
 
 from eventhub.api.announcements import raw_connection
 from eventhub.base.env import read_env, refuse
@@ -29,7 +33,7 @@ class Command(HubCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         env = read_env()
         require_answer()
-        if options["migrate"]:
+        if options["migrate"] and not _is_migrated():
             call_command("migrate", interactive=False, verbosity=options["verbosity"])
         else:
             require_schema(env.database_url)
@@ -42,3 +46,13 @@ class Command(HubCommand):
         position = boot.mark_start(connection)
         keys = sum(boot.restate(connection, one) for one in boot.restated_streams(connection))
         self.stdout.write(f"started at {position.sequence} of system; {keys} keys announced again")
+
+
+def _is_migrated() -> bool:
+    """Return whether all migrations are applied, by their names: to load them takes 0.3 s."""
+    ours = {
+        (app.label, file.stem)
+        for app in apps.get_app_configs()
+        for file in Path(app.path, "migrations").glob("[0-9]*.py")
+    }
+    return ours <= MigrationRecorder(database).applied_migrations().keys()
