@@ -1,7 +1,7 @@
-"""uvicorn's websocket protocol with five additions: a slow consumer can be disconnected, a wrong
+"""uvicorn's websocket protocol with six additions: a slow consumer can be disconnected, a wrong
 handshake is answered with a problem document, text that is not UTF-8 closes the socket without a
-traceback, a process that stops names a pause, and the application can take a message without a
-task. Plain module.
+traceback, a process that stops names a pause, the application can take a message without a
+task, and a message may have any number of frames. Plain module.
 
 Composition root.
 
@@ -27,6 +27,7 @@ from eventhub.event.compiled import transcoder
 
 # takes a message before it is queued, with the number of those that were queued; False: not taken
 TakeMessage = Callable[[bytes, int], bool]
+_FRAMES_KEPT_MAX = 1_000  # of one message from a client
 PreparedFrames = bytes | list[LibraryFrame]  # those to be compressed for each connection
 
 
@@ -72,6 +73,14 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
             self.transport.write(b"".join(self.conn.data_to_send()))
             self.handshake_complete = self.close_sent = True  # nothing more is sent
         super().shutdown()
+
+    def handle_cont(self, event: LibraryFrame) -> None:
+        """Join frames of a message that has many: only its bytes are bounded, and frames may be
+        empty.
+        """
+        super().handle_cont(event)
+        if len(self.frames) > _FRAMES_KEPT_MAX:
+            self.frames = [b"".join(self.frames)]
 
     def send_receive_event_to_app(self) -> None:
         """Offer the message to the application, and queue it if that does not take it. Close with
