@@ -49,6 +49,15 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._send_frames: SendFrames = self._send_each
         self._handled = 0  # messages that `receive` got
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the socket. It ends without a message about it if the client leaves while it is
+        answered.
+        """
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._end()
+
     async def dispatch(self, message: Message) -> None:
         """Call the handler. Channels' own dispatch first closes old Django connections, in one
         thread for all sockets and for each message; this consumer uses none.
@@ -56,7 +65,6 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await getattr(self, get_handler_name(message))(message)
 
     async def websocket_disconnect(self, message: Message) -> None:
-        await self.disconnect(message["code"])
         raise StopConsumer
 
     async def connect(self) -> None:
@@ -90,7 +98,8 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         may_take = self._in_pace(limits.ACKNOWLEDGEMENT_WEIGHT)
         return may_take and self._pump.take(data)
 
-    async def disconnect(self, code: int) -> None:
+    async def _end(self) -> None:
+        """End all that serves the socket."""
         if self._pumping is not None:
             self._monitor.remove(self._pump)
             self._pumping.cancel()

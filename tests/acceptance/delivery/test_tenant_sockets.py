@@ -188,3 +188,24 @@ async def test_reaching_the_quota_and_being_below_it_again_are_announced(zone: L
         await socket.close()
     below = await asyncio.to_thread(announced_at_last, zone, "client.quota_available")
     assert (below["kind"], below["level"], below["used"]) == ("sockets", "info", 0)
+
+
+async def test_clients_that_leave_while_they_are_answered_free_their_places(
+    zone: LiveZone,
+) -> None:
+    """Regression: their listeners, sessions and places stayed until the process ended."""
+    zone.create_stream("orders")
+    key = zone.key("listen:*", client="shop")
+    listen = b'{"op": "listen", "listener": "a", "stream": "orders", "from": "oldest"}'
+    handshake = (
+        "GET /v1/ws HTTP/1.1\r\nHost: hub\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Authorization: Bearer {key}\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    for _ in range(30):
+        reader, writer = await asyncio.open_connection("127.0.0.1", zone.hub.web[0].port)
+        writer.write(handshake.encode())
+        await reader.readuntil(b"hello")
+        writer.write(bytes((0x81, 0x80 | len(listen), 0, 0, 0, 0)) + listen)
+        writer.close()
+    await wait_for_use(zone, 0, key)
