@@ -110,6 +110,7 @@ class Backlog:
         self._claims = ClaimWatch(clock)
         self._count_at_s = float("-inf")
         self._session: Connection | None = None  # the one that has the settings
+        self._had_some = True  # pending deliveries, at the last check
 
     async def check(self, connection: Connection, room: StorageBudget) -> None:
         """Enforce the bounds, if it is time, and announce losses. Raise what psycopg raises."""
@@ -118,8 +119,11 @@ class Backlog:
             if connection is not self._session:
                 await connection.execute(SQL["settings"])
                 self._session = connection
-            bounds = bounds_of(self._settings, room.capacity)
-            await enforce_bounds(connection, await with_quotas(connection, bounds))
+            some = await fetch_value(connection, SQL["some"])
+            if some or self._had_some:
+                bounds = bounds_of(self._settings, room.capacity)
+                await enforce_bounds(connection, await with_quotas(connection, bounds))
+            self._had_some = some
             took_s = self._clock.monotonic_s() - now_s
             pause_s = min(limits.BACKLOG_CHECK_SHARE * took_s, limits.BACKLOG_CHECK_INTERVAL_S_MAX)
             self._check_at_s = now_s + took_s + max(pause_s, limits.BACKLOG_CHECK_INTERVAL_S)

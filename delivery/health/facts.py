@@ -7,7 +7,7 @@ import psycopg
 from eventhub.base import limits
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.rows import fetch_all, fetch_value
+from eventhub.postgresql.rows import cursor_of, scalars
 
 SQL = queries.load("delivery/sql/health.sql")
 
@@ -48,12 +48,15 @@ async def read(connection: Connection) -> HealthFacts:
         "claim_s": limits.CALLBACK_CLAIM_S,
     }
     facts: HealthFacts | None = None
+    found, overdue = cursor_of(connection, HealthFacts), scalars(connection)
     settings = {"statement_ms": f"{limits.HEALTH_CHECK_MS_MAX}ms"}
     try:
         async with connection.pipeline():  # to its end one transaction, in which the settings hold
-            await connection.execute(SQL["settings"], settings)
-            [facts] = await fetch_all(connection, HealthFacts, SQL["facts"], bounds)
-            overdue_us = await fetch_value(connection, SQL["overdue"], bounds)
+            await connection.execute(SQL["settings"], settings, prepare=True)
+            await found.execute(SQL["facts"], bounds, prepare=True)
+            [facts] = await found.fetchall()
+            await overdue.execute(SQL["overdue"], bounds, prepare=True)
+            overdue_us = await overdue.fetchone()
     except psycopg.errors.QueryCanceled:
         if facts is None:
             raise

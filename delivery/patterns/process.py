@@ -8,6 +8,7 @@ from delivery.patterns.group_runner import GroupRunner
 from delivery.patterns.group_tables import GroupLease
 from delivery.patterns.running_group import PatternContext, RunningGroup
 from eventhub.base import limits, metrics
+from eventhub.base.event_loop import pause_together_s
 
 
 class LeasedGroups:
@@ -42,9 +43,8 @@ class LeasedGroups:
             running = [one.group for one in self._holder.works.values() if one.group is not None]
             self._report(running)
             idle = not self._context.leases.share.total
-            await asyncio.sleep(
-                limits.FORWARD_IDLE_INTERVAL_S if idle else limits.PATTERN_LAG_INTERVAL_S
-            )
+            pause_s = limits.FORWARD_IDLE_INTERVAL_S if idle else limits.PATTERN_LAG_INTERVAL_S
+            await asyncio.sleep(pause_together_s(pause_s))
 
     def _report(self, running: list[RunningGroup]) -> None:
         now_us = self._context.clock.now_us()

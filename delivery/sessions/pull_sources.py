@@ -27,7 +27,7 @@ from eventhub.access.principal import Principal
 from eventhub.access.sessions import GROUP, UnknownSession
 from eventhub.base import limits
 from eventhub.base.errors import Overloaded
-from eventhub.base.event_loop import run_forever
+from eventhub.base.event_loop import pause_together_s, run_forever
 from eventhub.postgresql.connections import reading, reading_pool
 
 
@@ -98,7 +98,7 @@ class PullSources:
     async def run(self) -> None:
         """Close the sources that nobody uses, until cancelled."""
         while True:
-            await asyncio.sleep(limits.PULL_SOURCE_IDLE_S / 4)
+            await asyncio.sleep(pause_together_s(limits.PULL_SOURCE_IDLE_S / 4))
             until_s = monotonic() - limits.PULL_SOURCE_IDLE_S
             for source in list(self._sources.values()):
                 if source.used_s < until_s:

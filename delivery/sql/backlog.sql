@@ -8,6 +8,11 @@ SELECT set_config('plan_cache_mode', 'force_custom_plan', false), set_config('en
        set_config('enable_mergejoin', 'off', false), set_config('enable_hashagg', 'off', false),
        set_config('max_parallel_workers_per_gather', '0', false), set_config('jit', 'off', false)
 
+-- name: some
+-- Whether any delivery is pending.
+SELECT EXISTS (SELECT FROM deliveries WHERE state = 'pending' AND NOT ordered)
+    OR EXISTS (SELECT FROM deliveries WHERE state = 'pending' AND ordered) AS some
+
 -- name: waiting
 -- The backlog of a page of endpoints after the given one: events, their bytes, those pending for too long, and the
 -- registrations that they name. Bytes are those of the row and of the event: the delivery's own copy, or the average of the

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 
 from eventhub.base import limits
 from eventhub.base.errors import DatabaseUnavailable, EventHubError
+from eventhub.base.event_loop import pause_together_s
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import StreamInfo
 from eventhub.postgresql.connections import reading
@@ -56,7 +57,7 @@ class ListenerInterests:
         while True:
             renewed = await self._renewed()
             pause_s = limits.LISTENER_INTEREST_RENEW_S if renewed else limits.HEAD_POLL_INTERVAL_S
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(pause_together_s(pause_s))
 
     async def _renewed(self) -> bool:
         """Renew the interest once; return False if the database is unavailable. Without listeners

@@ -15,6 +15,7 @@ import psycopg
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
+from eventhub.base.event_loop import pause_together_s
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog import append
 from eventhub.eventlog.append import append_proven
@@ -99,7 +100,7 @@ class TimerFiring:
                     leads = leads or await try_lead(connection, _NAME)
                     pause_s = await (self._fire if leads else _standby_s)(connection)
                     if pause_s > 0 and not self._notified:
-                        await wait_for_notify(connection, pause_s)
+                        await wait_for_notify(connection, pause_together_s(pause_s))
         except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
             throttled.info("timers_postponed", reason=type(error).__name__)
             await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)
