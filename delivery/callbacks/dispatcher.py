@@ -33,6 +33,7 @@ from eventhub.base.clock import SystemClock
 from eventhub.base.errors import DatabaseUnavailable
 from eventhub.base.logs import LINE_CHARS_MAX, ThrottledLog, get_logger
 from eventhub.eventlog.stored import ReadsArchive
+from eventhub.monitoring.heartbeat import Beat
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within
 from registrations.endpoints.addresses import AllowedAddresses
 from registrations.endpoints.secrets import Keyring
@@ -63,10 +64,12 @@ class CallbackDispatcher:
     work.
 
     `request_unit` is called in the loop when a unit should start; it returns at once and arranges
-    that `unit` is awaited.
+    that `unit` is awaited. `beat_member` sends the process's heartbeat as a member of the hub.
     """
 
-    def __init__(self, settings: DispatcherSettings, request_unit: Callable[[], None]) -> None:
+    def __init__(
+        self, settings: DispatcherSettings, request_unit: Callable[[], None], beat_member: Beat
+    ) -> None:
         self._settings = settings
         self._request_unit = request_unit
         self._clock = SystemClock()
@@ -92,7 +95,7 @@ class CallbackDispatcher:
         failures = EndpointFailures()
         slots = CallbackSlots(self._clock)
         heartbeat = WorkerHeartbeat(
-            self._clock, self.wake, lambda: bool(self._posting.requests), self._is_idle
+            self._clock, self.wake, lambda: bool(self._posting.requests), self._is_idle, beat_member
         )
         outbox = ResultOutbox(settings.disable, failures, self._on_results_written, self.wake)
         self._tokens = TokenSource(

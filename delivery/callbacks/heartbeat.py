@@ -20,6 +20,7 @@ from uuid import UUID, uuid4
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
 from eventhub.base.logs import get_logger
+from eventhub.monitoring.heartbeat import Beat
 from eventhub.postgresql import queries
 from eventhub.postgresql.connections import Connection, answered_within, wait_for_notify
 from eventhub.postgresql.rows import fetch_one
@@ -56,7 +57,7 @@ _LANES = ("after", "after_lane")
 class WorkerHeartbeat:
     """The heartbeat of one dispatcher. `wake` is called when the worker is alive (again) and when
     there may be new deliveries; `has_claims` says whether the worker holds claims, `is_idle`
-    whether no delivery was pending for a while.
+    whether no delivery was pending for a while; `beat_member` sends the process's own heartbeat.
     """
 
     def __init__(
@@ -65,11 +66,13 @@ class WorkerHeartbeat:
         wake: Callable[[], None],
         has_claims: Callable[[], bool],
         is_idle: Callable[[], bool],
+        beat_member: Beat,
     ) -> None:
         self._clock = clock
         self._wake = wake
         self._has_claims = has_claims
         self._is_idle = is_idle
+        self._beat_member = beat_member
         self._notified_s = -math.inf  # the last notification
         self._id = UUID(int=uuid4().int & ~_LOW)
         self._numbers = itertools.count(1)
@@ -182,6 +185,7 @@ class WorkerHeartbeat:
         self._alive_until_s = sent_s + limits.CALLBACK_SILENT_S
         if not was_alive:
             self._wake()
+        await self._beat_member(connection)
         return silent
 
     async def _free(self, connection: Connection, silent: Sequence[UUID]) -> None:

@@ -1,4 +1,6 @@
-"""The dispatcher of a worker process, in a thread with its own event loop. SQL module."""
+"""The dispatcher of a worker process, in a thread with its own event loop, which also makes the
+process a member of the hub. SQL module.
+"""
 
 import asyncio
 import resource
@@ -12,6 +14,7 @@ from delivery.callbacks.dispatcher import CallbackDispatcher, DispatcherSettings
 from eventhub.base import limits
 from eventhub.base.garbage import freeze_loaded
 from eventhub.base.logs import get_logger
+from eventhub.monitoring.heartbeat import membership
 
 log = get_logger(__name__)
 
@@ -86,9 +89,10 @@ class DispatcherThread:
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
-        self._dispatcher = CallbackDispatcher(self._settings, self._request_unit)
-        self._ready.set()
-        try:
-            await self._dispatcher.run(self._stop)
-        finally:
-            self._dispatcher = None
+        async with membership("worker", self._settings.database_url) as member:
+            self._dispatcher = CallbackDispatcher(self._settings, self._request_unit, member.beat)
+            self._ready.set()
+            try:
+                await self._dispatcher.run(self._stop)
+            finally:
+                self._dispatcher = None

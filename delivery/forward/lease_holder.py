@@ -19,6 +19,7 @@ from eventhub.base.clock import Clock
 from eventhub.base.errors import EventHubError
 from eventhub.base.event_loop import pause_together_s, wait_until_set
 from eventhub.base.logs import ThrottledLog, get_logger
+from eventhub.monitoring.heartbeat import Beat
 from eventhub.postgresql.arrays import adapt
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, answered_within, connect
 
@@ -48,6 +49,7 @@ class LeaseHolder(Generic[L, W]):
         self, leases: Leases[L], url: str, clock: Clock, work: Callable[[L], W], count: Gauge
     ) -> None:
         self.works: dict[L, W] = {}
+        self.beat: Beat | None = None  # the process's heartbeat, sent with renewals
         self._leases = leases
         self._url = url
         self._clock = clock
@@ -116,6 +118,8 @@ class LeaseHolder(Generic[L, W]):
             self._renew_at_s = now_s + limits.FORWARD_RENEW_INTERVAL_S
             with answered_within(connection, limits.FORWARD_LEASE_S):
                 self._lose(await self._leases.renew(connection))
+                if self.beat is not None:
+                    await self.beat(connection)
             free_s = self._leases.share.free_s
             self._acquire_at_s = math.inf if free_s is None else now_s + free_s
             await self._share(connection)

@@ -39,7 +39,7 @@ from eventhub.base.garbage import freeze_loaded
 from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.eventlog.log import Log
 from eventhub.eventlog.stored import ReadsArchive
-from eventhub.monitoring.heartbeat import membership
+from eventhub.monitoring.heartbeat import HubMember, membership
 from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection, reading
 from eventhub.types.registry import TypeRegistry
 from registrations.catalog import oldest_transaction, streams_with_callbacks
@@ -77,10 +77,10 @@ async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
         ) as hub_log,
         writing_pool(settings.database_url) as pool,
         writing_pool(settings.database_url) as pattern_pool,
-        membership("forwarder", settings.database_url),
+        membership("forwarder", settings.database_url) as member,
     ):
         url = settings.direct_url or settings.database_url
-        forwarder = ForwarderProcess(hub_log, url, settings.data)
+        forwarder = ForwarderProcess(hub_log, url, settings.data, member)
         clock = SystemClock()
         context = ForwarderContext(
             hub_log,
@@ -98,13 +98,14 @@ async def forward(settings: ForwarderSettings, *, stop: asyncio.Event) -> None:
 class ForwarderProcess:
     """The tasks of one process, in addition to those of its streams."""
 
-    def __init__(self, hub_log: Log, url: str, data: Path) -> None:
+    def __init__(self, hub_log: Log, url: str, data: Path, member: HubMember) -> None:
         self._feed = Feed(hub_log)
         self._zones = ZoneCaches(TypeRegistry(hub_log), Groups(hub_log))
         self._streams_changed = asyncio.Event()
         changed = self._streams_changed.set
         self.interests = StreamMatchers(hub_log, self._feed, self._zones, data, changed)
         self._url = url
+        self._member = member
         self.wake_ups = WakeUps()
         self._fanout_written = asyncio.Event()
 
@@ -134,6 +135,7 @@ class ForwarderProcess:
     ) -> None:
         """Run until `stop` is set."""
         holder = stream_leases(context, self._url)
+        holder.beat = self._member.beat
         tasks_by_name: dict[str, Callable[[], Awaitable[None]]] = {
             "feed": self._feed.run,
             "types": self._zones.types.run,
@@ -209,7 +211,7 @@ class ForwarderProcess:
         while True:
             idle = not context.leases.share.total
             pause_s = limits.PARTITIONS_IDLE_INTERVAL_S if idle else limits.PARTITIONS_INTERVAL_S
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(pause_together_s(pause_s))
             await self._first_partitions(context)
 
     async def _find_streams(
@@ -272,4 +274,5 @@ async def _report_lag(
         )
         context.interests.report_work()
         idle = not context.leases.share.total
-        await asyncio.sleep(limits.FORWARD_IDLE_INTERVAL_S if idle else limits.HEAD_POLL_INTERVAL_S)
+        pause_s = limits.FORWARD_IDLE_INTERVAL_S if idle else limits.HEAD_POLL_INTERVAL_S
+        await asyncio.sleep(pause_together_s(pause_s))

@@ -25,7 +25,8 @@ RETURNING f.{key} AS id, f.epoch
 
 -- name: renew
 -- Renews every lease that is still held, and writes the heartbeat; returns the leases that are lost and renewed, and when the
--- first lease of another forwarder expires. Skips rows that a write has locked: the write renews its lease too.
+-- first lease of another forwarder expires. Skips rows that a write has locked: the write renews its lease too. The commit does
+-- not wait for the disk: a renewal that is lost in a crash is a lease that expires earlier, and its epoch stays.
 WITH requested AS (
     SELECT id, epoch FROM unnest(%(ids)s::bigint[], %(epochs)s::bigint[]) AS v (id, epoch)
 ), mine AS (
@@ -38,7 +39,7 @@ WITH requested AS (
      WHERE f.{key} = mine.{key}
     RETURNING f.{key}
 ), heartbeat AS (
-    INSERT INTO forwarders (id) VALUES (%(owner)s)
+    INSERT INTO forwarders (id) SELECT %(owner)s WHERE set_config('synchronous_commit', 'off', true) = 'off'
         ON CONFLICT (id) DO UPDATE SET last_seen_at = clock_timestamp()
     RETURNING id
 )

@@ -1,5 +1,5 @@
-"""Watches the heartbeats of monitored applications, in every web process; one at a time acts on
-them. SQL module.
+"""Watches the heartbeats of monitored applications, in the web process that leads the watch
+(eventhub/monitoring/watch.py). SQL module.
 
 A heartbeat is missed by the clock of the database, and only if it could have been received for the
 whole time-out: `watched_s` is the time since this process reached the database without
@@ -7,13 +7,10 @@ interruption. So a start of the hub, or an outage of the database, gives every a
 time-out. The processes that do not act watch too, and the next one to act goes on at once.
 """
 
-import asyncio
 from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
-
-import psycopg
 
 from eventhub.access.grants import APPLICATIONS
 from eventhub.applications import events
@@ -33,11 +30,9 @@ from eventhub.base.logs import get_logger
 from eventhub.eventlog import append
 from eventhub.eventlog.append import append_proven
 from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.leadership import watch
 from eventhub.postgresql.rows import fetch_all, fetch_value
 
 log = get_logger(__name__)
-_NAME = "eventhub heartbeats"
 
 
 class _Due(NamedTuple):
@@ -59,23 +54,18 @@ _zone = attrgetter("zone_id", "stream_id")
 class HeartbeatWatch:
     """The watch of one process."""
 
-    def __init__(self, url: str, clock: Clock) -> None:
-        self._url = url
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._count_at_s = float("-inf")
 
-    async def run(self) -> None:
-        """Watch over one session of the database until it fails."""
-        await watch(self._url, _NAME, self._clock, self._check, asyncio.Event())
-
-    async def _check(self, connection: Connection, watched_s: float) -> float:
-        """Act on some missed heartbeats; return the seconds until the next one may be missed."""
+    async def check(self, connection: Connection, watched_s: float) -> float:
+        """Act on some missed heartbeats, on a connection in autocommit mode; return the seconds
+        until the next one may be missed, 0 if there may be more. Raises what psycopg and the log
+        raise.
+        """
         left_s = await fetch_value(connection, SQL["next"])
         if left_s is not None and left_s <= 0:
-            try:
-                count = await miss_due(connection, watched_s=watched_s)
-            except psycopg.errors.LockNotAvailable:  # of a zone's stream; the watch goes on
-                return limits.HEARTBEAT_CHECK_INTERVAL_S
+            count = await miss_due(connection, watched_s=watched_s)
             if count == limits.HEARTBEATS_MISSED_AT_ONCE:
                 return 0.0
             left_s = await fetch_value(connection, SQL["next"])

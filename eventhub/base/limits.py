@@ -568,7 +568,7 @@ KAFKA_FETCH_BYTES = 4 * 1024 * 1024  # of one fetch, unless its first record is 
 KAFKA_QUEUED_KB = 8 * 1024  # of records that are fetched ahead
 
 # --- monitoring ---
-MEMBER_HEARTBEAT_S = 5.0  # between heartbeats of a process of the hub, one row each
+MEMBER_HEARTBEAT_S = 5.0  # between heartbeats of a process, one row each; half of it at least
 MEMBER_LOST_S = 16.0  # without a heartbeat, of which three were due, a process is lost
 MEMBER_LEAVE_S_MAX = 1.0  # a process that ends waits this long for the database
 MEMBERS_CHECK_INTERVAL_S = 1.0  # between checks while a member is nearly lost; joins wake it

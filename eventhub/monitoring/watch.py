@@ -1,5 +1,6 @@
 """Announces the members of the hub that joined and left, in every web process; one at a time acts.
-SQL module.
+It also checks what other packages watch over, and sends the heartbeat of its own process. SQL
+module.
 
 The row of a member says whether it was announced, and changes in the transaction of the event. So
 each event is appended once, also if the acting process is killed between two statements, or the
@@ -11,25 +12,33 @@ outage of the database nor a start of the hub makes members look lost.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+import psycopg
+
 from eventhub.base import limits, metrics
 from eventhub.base.clock import Clock
-from eventhub.base.logs import get_logger
+from eventhub.base.errors import EventHubError
+from eventhub.base.event_loop import pause_together_s, wait_until_set
+from eventhub.base.logs import ThrottledLog, get_logger
 from eventhub.event.json_codec import moment_text
 from eventhub.eventlog import append
 from eventhub.eventlog.append import append_proven
 from eventhub.eventlog.system import Announcement, drafts_of
-from eventhub.monitoring.heartbeat import SQL
-from eventhub.postgresql.connections import Connection
-from eventhub.postgresql.leadership import Step, watch
+from eventhub.monitoring.heartbeat import SQL, Beat
+from eventhub.postgresql.connections import CONNECTION_ERRORS, Connection
+from eventhub.postgresql.leadership import leading_session, try_lead
 from eventhub.postgresql.rows import fetch_all, fetch_one
 
 log = get_logger(__name__)
+throttled = ThrottledLog(log)
 _NAME = "eventhub members"
 KINDS = ("web", "forwarder", "worker")
+# What the leading process does, with `watched_s`; returns the seconds until the next step, 0 if
+# there may be more to do.
+Step = Callable[[Connection, float], Awaitable[float]]
 
 
 class _ChangedMember(NamedTuple):
@@ -58,12 +67,15 @@ class _KindCount(NamedTuple):
 
 
 class MemberWatch:
-    """The watch of one process. `check_presence`: what the acting process does besides."""
+    """The watch of one process. `beat`: its heartbeat; `steps`: what the acting process does
+    besides.
+    """
 
-    def __init__(self, url: str, clock: Clock, check_presence: Step) -> None:
+    def __init__(self, url: str, clock: Clock, beat: Beat, steps: Sequence[Step]) -> None:
         self._url = url
         self._clock = clock
-        self._check_presence = check_presence
+        self._beat = beat
+        self._steps = (_announce_members, *steps)
         self._woken = asyncio.Event()
 
     def wake(self, _id: int = 0) -> None:
@@ -72,11 +84,32 @@ class MemberWatch:
 
     async def run(self) -> None:
         """Watch over one session of the database until it fails."""
-        await watch(self._url, _NAME, self._clock, self._check, self._woken)
+        try:
+            async with leading_session(self._url, _NAME) as connection:
+                await self._watch(connection)
+        except (EventHubError, psycopg.Error, *CONNECTION_ERRORS) as error:
+            throttled.info("watch_postponed", reason=type(error).__name__)
+            await asyncio.sleep(limits.RETAIN_FAULT_PAUSE_S)
 
-    async def _check(self, connection: Connection, watched_s: float) -> float:
-        pause_s = await announce_members(connection, watched_s=watched_s)
-        return min(pause_s, await self._check_presence(connection, watched_s))
+    async def _watch(self, connection: Connection) -> None:
+        since_s, leads = self._clock.monotonic_s(), False
+        while True:
+            self._woken.clear()
+            pause_s = limits.WATCH_REST_S
+            await self._beat(connection)
+            leads = leads or await try_lead(connection, _NAME)
+            for step in self._steps if leads else ():
+                watched_s = self._clock.monotonic_s() - since_s
+                try:
+                    pause_s = min(pause_s, await step(connection, watched_s))
+                except psycopg.errors.LockNotAvailable:  # of a stream; the watch goes on
+                    pause_s = min(pause_s, limits.MEMBERS_CHECK_INTERVAL_S)
+            if pause_s > 0:
+                await wait_until_set(self._woken, pause_together_s(pause_s))
+
+
+async def _announce_members(connection: Connection, watched_s: float) -> float:
+    return await announce_members(connection, watched_s=watched_s)
 
 
 async def announce_members(connection: Connection, *, watched_s: float) -> float:

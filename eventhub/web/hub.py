@@ -65,7 +65,7 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
     )
     async with (
         opened as log,
-        membership("web", env.database_url),
+        membership("web", env.database_url) as member,
         delayed_events(env.database_url) as log.store_delayed,
     ):
         authorizer = Authorizer(
@@ -83,8 +83,8 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
         health = HealthWatch(WatchedParts(log, authorizer, maintenance), env, SystemClock())
         log.tail.on_stored = maintenance.wake
         tracer = Tracer(log)
-        heartbeats = HeartbeatWatch(env.database_direct_url, SystemClock())
-        members = MemberWatch(env.database_direct_url, SystemClock(), PresenceWatch().check)
+        steps = PresenceWatch().check, HeartbeatWatch(SystemClock()).check
+        members = MemberWatch(env.database_direct_url, SystemClock(), member.beat, steps)
         log.tail.listeners["member"] = members.wake
         tasks = [
             asyncio.create_task(run_forever("authorizer", authorizer.run)),
@@ -93,7 +93,6 @@ async def open_hub(env: Env) -> AsyncIterator[Hub]:
             asyncio.create_task(run_forever("listeners", closures.listeners.run)),
             asyncio.create_task(run_forever("maintenance", maintenance.run)),
             asyncio.create_task(run_forever("health", health.run)),
-            asyncio.create_task(run_forever("heartbeats", heartbeats.run)),
             asyncio.create_task(run_forever("members", members.run)),
             asyncio.create_task(run_forever("traces", tracer.run)),
         ]

@@ -67,9 +67,12 @@ class DeliveriesStep(bootsteps.StartStopStep):  # type: ignore[misc]
 
 
 class MemberStep(bootsteps.StartStopStep):  # type: ignore[misc]
-    """Makes a worker a member of the hub while it runs."""
+    """Makes a worker without a dispatcher a member of the hub while it runs."""
 
     requires = (RequireStep,)
+
+    def include_if(self, worker: Any) -> bool:
+        return QUEUES[DELIVER] not in _queues(worker)
 
     def create(self, worker: Any) -> MemberThread:
         return MemberThread("worker", worker.env.database_url)

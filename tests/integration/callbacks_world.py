@@ -27,6 +27,7 @@ from eventhub.eventlog import streams
 from eventhub.eventlog.append import append_in
 from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.streams import StreamPolicy
+from eventhub.monitoring.heartbeat import HubMember
 from eventhub.postgresql.connections import Connection
 from registrations.endpoints.addresses import parse_allowed
 from registrations.endpoints.credentials import packed
@@ -350,7 +351,9 @@ async def draining(
     settings = DispatcherSettings(world.url, world.url, KEYRING, parse_allowed(allow), disable)
     units = set() if units is None else units
     drain = CallbackDispatcher(
-        settings, request_unit=lambda: units.add(asyncio.create_task(drain.unit()))
+        settings,
+        lambda: units.add(asyncio.create_task(drain.unit())),
+        HubMember("worker").beat,
     )
     stop = asyncio.Event()
     running = asyncio.create_task(drain.run(stop))

@@ -2,12 +2,20 @@
 
 -- name: heartbeat
 -- A process whose row is gone was announced as lost; it joins again, and its start stays the same. The commit does not wait for
--- the disk, because heartbeats are repeated.
+-- the disk, because heartbeats are repeated. A row that is being announced is skipped: leases and other heartbeats are sent on
+-- the same connection, and do not wait for the events.
+WITH known AS (
+    SELECT id FROM members
+     WHERE id = %(id)s AND set_config('synchronous_commit', 'off', true) = 'off'
+       FOR NO KEY UPDATE SKIP LOCKED
+), seen AS (
+    UPDATE members m SET last_seen_at = clock_timestamp() FROM known WHERE m.id = known.id
+)
 INSERT INTO members (id, kind, node, pid, version, settings, started_at, last_seen_at)
 SELECT %(id)s, %(kind)s, %(node)s, %(pid)s, %(version)s, %(settings)s::jsonb,
        clock_timestamp() - make_interval(secs => %(age_s)s), clock_timestamp()
- WHERE set_config('synchronous_commit', 'off', true) = 'off'
-    ON CONFLICT (id) DO UPDATE SET last_seen_at = excluded.last_seen_at
+ WHERE set_config('synchronous_commit', 'off', true) = 'off' AND NOT EXISTS (SELECT FROM members WHERE id = %(id)s)
+    ON CONFLICT DO NOTHING
 
 -- name: leave
 UPDATE members SET left_at = clock_timestamp() WHERE id = %(id)s

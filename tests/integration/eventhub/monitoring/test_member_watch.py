@@ -32,7 +32,7 @@ def sql(url: str, statement: str, *values: Any) -> list[tuple[Any, ...]]:
 def beat(url: str, member: UUID, kind: str = "worker") -> None:
     values = {"id": member, "kind": kind, "node": "a", "pid": 7, "version": "1", "age_s": 60.0}
     values["settings"] = None
-    with psycopg.connect(url, autocommit=True) as session:
+    with psycopg.connect(url, autocommit=True, options="-c lock_timeout=2s") as session:
         session.execute(SQL["heartbeat"], values)
 
 
@@ -116,3 +116,21 @@ async def test_a_change_whose_event_was_not_appended_is_announced_later(url: str
     assert events(url) == []
     await announce(url)
     assert events(url) == [("join", "")]
+
+
+def test_a_heartbeat_does_not_wait_for_an_announcement(url: str) -> None:
+    """Leases of streams and of deliveries are renewed on the same connection."""
+    joining, leaving = uuid4(), uuid4()
+    beat(url, joining)
+    beat(url, leaving)
+    leave(url, leaving)
+    values = {"watched_s": LONG_S, "lost_s": LONG_S}
+    with psycopg.connect(url) as announcing:
+        announcing.execute(SQL["join"])
+        announcing.execute(SQL["depart"], values)
+        beat(url, joining)
+        beat(url, leaving)
+    [(known,)] = sql(url, "SELECT id FROM members")
+    assert known == joining
+    beat(url, leaving)  # it goes on, and joins again
+    assert sql(url, "SELECT count(*) FROM members") == [(2,)]
