@@ -186,6 +186,7 @@ class HubHttpProtocol(HttpToolsProtocol):
     _headers_timer: asyncio.TimerHandle | None = None
     _in_headers = False
     _refused = False
+    _refusal = b""  # the error that ends the connection
     _progressed = False
     _fruitless_bytes = 0  # received since the last progress
     _unparsed = b""  # received while requests wait
@@ -219,8 +220,11 @@ class HubHttpProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Start the next request; parse more if no other one waits."""
+        is_last = not self.pipeline
         super().on_response_complete()
-        if not (self.pipeline or self.transport.is_closing()):
+        if self._refusal and is_last:
+            self._end()
+        elif not (self.pipeline or self.transport.is_closing()):
             self.flow.resume_reading()
             if self._unparsed:
                 self.data_received(b"")
@@ -287,9 +291,7 @@ class HubHttpProtocol(HttpToolsProtocol):
         self._refuse(error, b"408 Request Timeout")
 
     def _refuse(self, error: EventHubError, status: bytes) -> None:
-        """Answer with an error, and go on reading for a moment: closing at once would reset the
-        connection, and the answer would be lost.
-        """
+        """Answer with an error, once the requests before are answered."""
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
@@ -299,6 +301,22 @@ class HubHttpProtocol(HttpToolsProtocol):
             b"HTTP/1.1 %s\r\ncontent-type: application/problem+json\r\n"
             b"content-length: %d\r\nconnection: close\r\n\r\n" % (status, len(body))
         )
-        self.transport.write(head + body)
+        self._refusal = head + body
+        waits = self.cycle is not None and not (
+            self.cycle.response_complete or self.cycle.more_body
+        )
+        if self.pipeline and self.pipeline[0][0].more_body:  # the refused request
+            self.pipeline.popleft()
+            waits = True
+        if not waits:
+            self._end()
+
+    def _end(self) -> None:
+        """Send the error, and go on reading for a moment: closing at once would reset the
+        connection, and the answer would be lost.
+        """
+        if self.transport.is_closing():
+            return
+        self.transport.write(self._refusal)
         self.transport.write_eof()
         self.loop.call_later(limits.ABANDON_S, self.transport.close)

@@ -8,6 +8,8 @@ from http.client import parse_headers
 from io import BytesIO
 from typing import Any, NamedTuple
 
+import pytest
+
 from tests.acceptance.wire import EVENT, HEAR_TIMEOUT_S
 from tests.live import LiveZone
 
@@ -132,4 +134,30 @@ async def test_each_request_is_answered_however_many_wait(zone: LiveZone) -> Non
     assert [answer.status for answer in answers] == [200, 200, 400, 200] * 30
     stored = _numbers([answer for answer in answers if answer.status == 200])
     assert stored == [first + 6 * turn for turn in range(30) for first in (1, 2, 6)]
+    connection.writer.close()
+
+
+@pytest.mark.parametrize("valid", [1, 3])
+async def test_requests_before_an_invalid_one_are_answered_first(
+    zone: LiveZone, valid: int
+) -> None:
+    """Regression: the refusal came first, as if it were the answer to an emit that was stored."""
+    connection = await connect(zone)
+    connection.writer.write(connection.emit() * valid + b"\x00 is no request\r\n\r\n")
+    answers = [await connection.answer() for _ in range(valid + 1)]
+    assert [answer.status for answer in answers] == [200] * valid + [400]
+    assert answers[-1].body["code"] == "bad_request"
+    async with asyncio.timeout(HEAR_TIMEOUT_S):
+        assert await connection.reader.read() == b""
+    connection.writer.close()
+
+
+async def test_a_body_that_breaks_off_is_refused_after_the_requests_before_it(
+    zone: LiveZone,
+) -> None:
+    connection = await connect(zone)
+    chunked = connection.emit("Transfer-Encoding: chunked").replace(b"Content-Length", b"X-Length")
+    broken = chunked.partition(b"\r\n\r\n")[0] + b"\r\n\r\nno length\r\n"
+    connection.writer.write(connection.emit() * 2 + broken)
+    assert [(await connection.answer()).status for _ in range(3)] == [200, 200, 400]
     connection.writer.close()
