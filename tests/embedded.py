@@ -63,8 +63,6 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
         signal.signal(signal.SIGINT, signal.default_int_handler)  # start is to hear Ctrl-C
     os.environ.setdefault("JAVA_TOOL_OPTIONS", java.options())
     os.environ["TZ"] = "UTC"  # as Django sets it: the fork server may start before
-    # authorities: no test asks for the machine's, and aiohttp reads all of them when it is imported
-    os.environ["SSL_CERT_FILE"] = os.devnull
     stack = ExitStack()
     early_config.add_cleanup(stack.close)
     stack.callback(prepared.forget)
