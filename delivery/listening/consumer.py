@@ -99,11 +99,14 @@ class WebSocketConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         return may_take and self._pump.take(data)
 
     async def _end(self) -> None:
-        """End all that serves the socket."""
-        if self._pumping is not None:
+        """End all that serves the socket. A task refers to where it was cancelled, with the frames
+        that it was sending: without the cycle all of it is freed at once.
+        """
+        pumping, self._pumping = self._pumping, None
+        if pumping is not None:
             self._monitor.remove(self._pump)
-            self._pumping.cancel()
-            await asyncio.gather(self._pumping, return_exceptions=True)
+            pumping.cancel()
+            await asyncio.gather(pumping, return_exceptions=True)
             await self._pump.close()
 
     async def _run(self) -> None:
