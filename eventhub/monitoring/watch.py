@@ -75,7 +75,7 @@ class MemberWatch:
         self._url = url
         self._clock = clock
         self._beat = beat
-        self._steps = (_announce_members, *steps)
+        self._steps = (announce_members, *steps)
         self._woken = asyncio.Event()
 
     def wake(self, _id: int = 0) -> None:
@@ -108,11 +108,7 @@ class MemberWatch:
                 await wait_until_set(self._woken, pause_together_s(pause_s))
 
 
-async def _announce_members(connection: Connection, watched_s: float) -> float:
-    return await announce_members(connection, watched_s=watched_s)
-
-
-async def announce_members(connection: Connection, *, watched_s: float) -> float:
+async def announce_members(connection: Connection, watched_s: float) -> float:
     """Announce the members that joined, then those that left, in one transaction, on a connection
     in autocommit mode; return the seconds until the next one may be lost. Raises what psycopg and
     the log raise.
