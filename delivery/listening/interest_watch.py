@@ -6,9 +6,10 @@ messages in order: a later message is never older than an earlier one.
 """
 
 import asyncio
+import weakref
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Protocol
 
 from delivery.listening.errors import InterestExists, UnknownInterest
 from delivery.listening.messages import Confirm, Forget, InterestMessage
@@ -28,6 +29,12 @@ from registrations.interest.routes import (
 from registrations.interest.stored import InterestScope
 
 SendMessage = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+class WatchSocket(Protocol):
+    """The socket as its watches see it."""
+
+    async def send_message(self, fields: dict[str, Any]) -> None: ...
 
 
 class InterestWatch:
@@ -67,10 +74,10 @@ class InterestWatch:
 class InterestWatches:
     """The watches of one socket by name."""
 
-    def __init__(self, authorizer: Authorizer, closures: Closures, send: SendMessage) -> None:
+    def __init__(self, authorizer: Authorizer, closures: Closures, socket: WatchSocket) -> None:
         self._authorizer = authorizer
         self._closures = closures
-        self._send = send
+        self._socket: WatchSocket = weakref.proxy(socket)  # which refers to them
         self._watches: dict[str, InterestWatch] = {}
 
     async def handle(
@@ -99,7 +106,8 @@ class InterestWatches:
         audience = audience_of(message.audience)
         require_producer(principal, message.stream)
         stream = await self._authorizer.stream(principal, message.stream)
-        watch = InterestWatch(message, InterestScope(stream.id, audience), self._send)
+        scope = InterestScope(stream.id, audience)
+        watch = InterestWatch(message, scope, self._socket.send_message)
         self._watches[watch.name] = watch
         watch.task = asyncio.create_task(self._follow(watch))
 
@@ -111,14 +119,13 @@ class InterestWatches:
         interest = await self._closures.current(watch.scope)
         await watch.notify(interest)
         answer = {"op": "confirmed", "interest": watch.name, "id": message.id, "tag": interest.tag}
-        await self._send(
-            {**answer, "quench": interest.quench, "sequence": interest.through.sequence}
-        )
+        more = {"quench": interest.quench, "sequence": interest.through.sequence}
+        await self._socket.send_message({**answer, **more})
 
     async def forget(self, message: Forget) -> None:
         """End a watch. Raises UnknownInterest."""
         await self._end(self._find(message.interest))
-        await self._send({"op": "forgotten", "interest": message.interest})
+        await self._socket.send_message({"op": "forgotten", "interest": message.interest})
 
     async def recheck(self, principal: Principal) -> None:
         """End the watches that the principal may no longer have."""
@@ -139,19 +146,20 @@ class InterestWatches:
                     await watch.notify(interest)
         except EventHubError as error:
             self._watches.pop(watch.name, None)
-            await self._send({**refusal(error), "interest": watch.name})
+            await self._socket.send_message({**refusal(error), "interest": watch.name})
         except OSError:
             pass  # the reader disconnected
 
     async def _refuse(self, watch: InterestWatch, error: EventHubError) -> None:
         await self._end(watch)
-        await self._send({**refusal(error), "interest": watch.name})
+        await self._socket.send_message({**refusal(error), "interest": watch.name})
 
     async def _end(self, watch: InterestWatch) -> None:
         self._watches.pop(watch.name, None)
-        if watch.task is not None:
-            watch.task.cancel()
-            await asyncio.gather(watch.task, return_exceptions=True)
+        task, watch.task = watch.task, None  # the task refers to the watch
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     def _find(self, name: str) -> InterestWatch:
         found = self._watches.get(name)

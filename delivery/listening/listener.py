@@ -154,6 +154,7 @@ class StreamListener:
 
     async def close(self) -> None:
         """Release everything; call `unwatch` before if it was watched."""
+        self._waker = None  # refers to this listener
         self._pages.close()
         self._slices.drop()
         self._trail.end(self.end_reason)

@@ -72,7 +72,7 @@ class SocketPump(RoundReader):
         self.writer = writer.direct
         self.socket = SocketListeners()
         self._sessions = SocketSessions(listening, services.sessions, self)
-        self._watches = InterestWatches(listening.authorizer, listening.closures, self.send_message)
+        self._watches = InterestWatches(listening.authorizer, listening.closures, self)
 
     async def run(self) -> None:
         """Serve until cancelled. Raises Unauthenticated when the credential is no longer valid."""

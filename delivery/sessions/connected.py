@@ -208,6 +208,11 @@ class ConnectedSession:
         self.end_reason = self.end_reason or reason
         self.waker.set()
 
+    def finish(self, waker: Waker) -> None:
+        """Stop the timer. `waker`: what is set from now on, since its own refers to the session."""
+        self.stop_timer()
+        self.waker = waker
+
     def stop_timer(self) -> None:
         """Wake the connection no more."""
         if self._timer is not None:

@@ -6,6 +6,7 @@ Concurrency contract: one event loop. The socket's reader calls `handle` and `ac
 """
 
 import asyncio
+import weakref
 from contextlib import suppress
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
@@ -63,7 +64,7 @@ class SocketSessions:
     ) -> None:
         self._delivery, self._sources = sessions
         self._services = services
-        self._socket = socket
+        self._socket: SessionSocket = weakref.proxy(socket)  # which refers to them
         self._sessions: dict[str, ConnectedSession] = {}
         self._ready: dict[ConnectedSession, None] = {}  # to serve
         self._changing = asyncio.Lock()
@@ -385,7 +386,7 @@ class SocketSessions:
             async with self._delivery.ending:
                 for reader in list(session.readers.values()):
                     await self._socket.end(reader, reason)
-                session.stop_timer()
+                session.finish(self._socket.waker)
                 await asyncio.sleep(limits.SESSION_END_REST_S if len(sessions) > 1 else 0)
         return saved
 
@@ -394,7 +395,6 @@ class SocketSessions:
         await self._socket.send([form.message(fields) for fields in messages])
 
     def _find(self, name: str) -> ConnectedSession:
-        found = self._sessions.get(name)
-        if found is None:
+        if name not in self._sessions:
             raise SessionNotConnected(session=name)
-        return found
+        return self._sessions[name]

@@ -265,6 +265,11 @@ class HubHttpProtocol(HttpToolsProtocol):
         self._unparsed = b""
         super().connection_lost(exc)
         self._peer.lost()
+        self._release()
+
+    def handle_websocket_upgrade(self) -> None:
+        super().handle_websocket_upgrade()
+        self._release()
 
     def shutdown(self) -> None:
         super().shutdown()
@@ -272,6 +277,12 @@ class HubHttpProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(BadRequest(msg), b"400 Bad Request")
+
+    def _release(self) -> None:
+        """Drop what refers to this protocol: it serves no longer, and needs no garbage collection
+        then.
+        """
+        self.parser = self.cycle = None  # type: ignore[assignment]
 
     def _should_upgrade(self) -> bool:
         return self.scope.get("method") == "GET" and super()._should_upgrade()

@@ -20,6 +20,7 @@ from websockets.frames import Frame as LibraryFrame
 from websockets.frames import Opcode
 from websockets.http11 import Response
 from websockets.protocol import OPEN
+from websockets.server import ServerProtocol
 
 from eventhub.base import limits
 from eventhub.base.errors import BadRequest, EventHubError, Unavailable
@@ -31,11 +32,32 @@ _FRAMES_KEPT_MAX = 1_000  # of one message from a client
 PreparedFrames = bytes | list[LibraryFrame]  # those to be compressed for each connection
 
 
+class _HubConnection(ServerProtocol):
+    """Refuses with a problem document."""
+
+    def reject(self, status: int, text: str) -> Response:
+        return self.refuse(status, BadRequest(text.strip()) if status < 500 else EventHubError())
+
+    def refuse(self, status: int, error: EventHubError) -> Response:
+        """Return the response for an error, with this status."""
+        body = orjson.dumps({**error.problem(), "status": int(status)})
+        response = super().reject(status, body.decode())
+        del response.headers["Content-Type"]
+        response.headers["Content-Type"] = "application/problem+json"
+        return response
+
+    def end(self) -> None:
+        """Drop what refers to the connection from itself."""
+        self.parser.close()
+        self.parser_exc = self.handshake_exc = None
+
+
 class HubWebSocketProtocol(WebSocketsSansIOProtocol):
     """Adds `eventhub.abandon`, `eventhub.direct` (itself), `eventhub.send_frames`,
     `eventhub.take_messages` and `eventhub.unsent_bytes` to the scope's extensions.
     """
 
+    conn: _HubConnection
     CLOSE_RESUME = 4408
     CLOSE_NO_UTF8 = 1007
     CLOSE_RESTART = 1012
@@ -46,15 +68,14 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         self._queued = 0  # messages
         self.variant = ""
         self._deflate: PerMessageDeflate | None = None
-        self._plain_refusal = self.conn.reject
-        self.conn.reject = self._refusal  # type: ignore[method-assign]
+        self.conn.__class__ = _HubConnection  # uvicorn has no setting for it
 
     def handle_parser_exception(self) -> None:
         """Answer with an error before the handshake, when no close frame can be sent."""
         if self.handshake_initiated:
             super().handle_parser_exception()
             return
-        self.conn.send_response(self._refusal(400, "Not a websocket handshake."))
+        self.conn.send_response(self.conn.reject(400, "Not a websocket handshake."))
         self.transport.write(b"".join(self.conn.data_to_send()))
         self.handshake_complete = self.close_sent = True
         self.transport.close()
@@ -100,22 +121,12 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         self._queued += 1
         super().send_receive_event_to_app()
 
-    def _refusal(self, status: int, text: str) -> Response:
-        return self._problem(status, BadRequest(text.strip()) if status < 500 else EventHubError())
-
-    def _problem(self, status: int, error: EventHubError) -> Response:
-        body = orjson.dumps({**error.problem(), "status": int(status)})
-        response = self._plain_refusal(status, body.decode())
-        del response.headers["Content-Type"]
-        response.headers["Content-Type"] = "application/problem+json"
-        return response
-
     def _stopping(self) -> Response:
         """Return the refusal of a handshake that a process cannot complete, because it stops."""
         error = Unavailable(
             "This web process stops; connect again.", retry_after_s=_after_restart()
         )
-        response = self._problem(error.status, error)
+        response = self.conn.refuse(error.status, error)
         for name, value in error.headers:
             response.headers[name.decode()] = value.decode()
         return response
@@ -132,7 +143,15 @@ class HubWebSocketProtocol(WebSocketsSansIOProtocol):
         extensions["eventhub.send_frames"] = self.send_frames
         extensions["eventhub.take_messages"] = self._offer_messages
         extensions["eventhub.unsent_bytes"] = self.transport.get_write_buffer_size
-        await super().run_asgi()
+        try:
+            await super().run_asgi()
+        finally:
+            extensions.clear()  # they refer to the protocol, and it to them
+            self._take_message = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.conn.end()
 
     def _offer_messages(self, take: TakeMessage) -> None:
         """Offer messages to the application from now on."""

@@ -2,20 +2,13 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import closing
 from typing import Any
-
-import uvicorn
-from uvicorn.server import ServerState
 
 from eventhub.base import limits
 from eventhub.web.websocket import HubWebSocketProtocol
+from tests.served_asgi import frame, handshake, served
 
-HANDSHAKE = (
-    b"GET / HTTP/1.1\r\nHost: hub\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-)
 PING_S = 0.1  # between pings, and for an answer
 UNSENT_BYTES = 16 * 1024 * 1024  # more than the kernel takes
 
@@ -32,10 +25,10 @@ async def test_a_client_that_answers_no_ping_and_reads_nothing_is_dropped() -> N
             pass
         ended.set()
 
-    config = uvicorn.Config(application, ws_ping_interval=PING_S, ws_ping_timeout=PING_S)
-    async with served(config) as (address, _):
+    pings = {"ws_ping_interval": PING_S, "ws_ping_timeout": PING_S}
+    async with served(application, **pings) as (address, _):
         with closing(socket.create_connection(address)) as client:
-            client.sendall(HANDSHAKE)
+            client.sendall(handshake("/"))
             async with asyncio.timeout(2 * PING_S + limits.ABANDON_S + 8):
                 await ended.wait()
 
@@ -49,9 +42,9 @@ async def test_a_message_of_many_frames_takes_the_memory_of_its_bytes() -> None:
         await send({"type": "websocket.accept"})
         received.put_nowait(await receive())
 
-    async with served(uvicorn.Config(application)) as (address, state), asyncio.timeout(10):
+    async with served(application) as (address, state), asyncio.timeout(10):
         reader, writer = await asyncio.open_connection(*address)
-        writer.write(HANDSHAKE)
+        writer.write(handshake("/"))
         await reader.readuntil(b"\r\n\r\n")
         writer.write(frame(0x01, b"be") + frame(0x00, b"") * 5_000 + frame(0x00, b"gi"))
         writer.write(frame(0x89, b"ping"))
@@ -62,21 +55,3 @@ async def test_a_message_of_many_frames_takes_the_memory_of_its_bytes() -> None:
         writer.write(frame(0x80, b"n"))
         assert (await received.get())["text"] == "begin"
         writer.close()
-
-
-def frame(first: int, data: bytes) -> bytes:
-    """Return a frame of a client, masked with zeros; `first`: its first byte."""
-    return bytes((first, 0x80 | len(data), 0, 0, 0, 0)) + data
-
-
-@asynccontextmanager
-async def served(config: uvicorn.Config) -> AsyncIterator[tuple[Any, ServerState]]:
-    """Serve websockets; yield the address, and the state of the server."""
-    config.load()
-    state = ServerState()
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: HubWebSocketProtocol(config=config, server_state=state, app_state={}), "127.0.0.1"
-    )
-    async with server:
-        yield server.sockets[0].getsockname(), state

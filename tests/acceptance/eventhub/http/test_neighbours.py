@@ -15,13 +15,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from delivery.listening.frames import Frame, frames_for
-from delivery.listening.pump import SocketPump, SocketServices, SocketWriter
+from delivery.listening.pump import SocketPump, SocketWriter
 from delivery.listening.services import ListenerServices
-from delivery.listening.socket_emits import SocketEmits
-from delivery.sessions.delivery import SessionDelivery
-from delivery.sessions.pull_source import PullServices
-from delivery.sessions.pull_sources import PullSources
-from delivery.sessions.socket_sessions import SessionServices
 from eventhub.access.authorizer import Authorizer
 from eventhub.base import limits
 from eventhub.base.clock import SystemClock
@@ -33,11 +28,10 @@ from eventhub.eventlog.drafts import Draft
 from eventhub.eventlog.log import Log
 from eventhub.http.app import Router
 from eventhub.http.call import RouteServices
-from eventhub.http.emit import EmitServices
 from eventhub.http.messages import Message, Receive, Scope, Send
 from eventhub.http.routes import HTTP_ROUTES
 from eventhub.types.registry import TypeRegistry
-from tests.acceptance.one_process import services_of
+from tests.acceptance.one_process import services_of, socket_services
 from tests.acceptance.wire import EVENT, until
 from tests.forked import QUICK_PASSWORDS
 from tests.live import LiveHub, LiveZone
@@ -115,15 +109,6 @@ async def test_a_transaction_has_events_of_every_client(hub: LiveHub, zone: Live
             hogs = (append(1, limits.APPEND_EVENTS_MAX // 4) for _ in range(20))
             await asyncio.gather(*hogs, append(2, 1))
     assert answered.index(2) <= 4, answered
-
-
-def socket_services(services: ListenerServices) -> SocketServices:
-    emit_services = EmitServices(services.log, services.authorizer, services.types)
-    emits = Admission(Slots(limits.EMIT_SLOTS, limits.EMIT_SLOTS_PER_CLIENT))
-    delivery = SessionDelivery(services.log.lookups, services)
-    pulls = PullServices(services, delivery.matchers, services.log.lookups)
-    sessions = SessionServices(delivery, PullSources(pulls, delivery))
-    return SocketServices(services, sessions, SocketEmits(emit_services, emits))
 
 
 class Socket:
