@@ -154,7 +154,6 @@ class StreamListener:
 
     async def close(self) -> None:
         """Release everything; call `unwatch` before if it was watched."""
-        self._waker = None  # refers to this listener
         self._pages.close()
         self._slices.drop()
         self._trail.end(self.end_reason)
@@ -207,7 +206,8 @@ class StreamListener:
         self.state.filter = self.state.filter.for_principal(principal)
 
     def unwatch(self) -> None:
-        """Remove the waker."""
+        """Remove the waker, which may refer to this listener."""
+        self._waker = None
         if self._place is not None:
             self._services.fan_outs.remove(self._place)
             self._place = None

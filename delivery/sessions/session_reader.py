@@ -98,6 +98,10 @@ class SessionReader(StreamListener):
         """Have the waker set when the stream has new events that the session may match."""
         self._waker = self._matcher.route.waker = waker
 
+    def unwatch(self) -> None:
+        super().unwatch()
+        self._matcher.route.waker = None
+
     def may_continue(self) -> bool:
         """Return whether there are more events to put into the queue, or messages."""
         idle = self._at == len(self._page) and self._matcher.follower.idle

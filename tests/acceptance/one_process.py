@@ -32,18 +32,19 @@ from tests.live import LiveHub
 async def services_of(hub: LiveHub) -> AsyncIterator[ListenerServices]:
     async with Log.open(database_url=hub.database_url) as log:
         authorizer = Authorizer(log, secret="of this process", clock=SystemClock())
-        following = asyncio.create_task(authorizer.run())
+        feed = Feed(log)
+        following = [asyncio.create_task(authorizer.run()), asyncio.create_task(feed.run())]
         try:
             await until(authorizer.fresh)
-            feed = Feed(log)
             async with recording_listeners(hub.database_url) as record:
                 clock, types = SystemClock(), TypeRegistry(log)
                 parts = (log, authorizer, feed, clock, types, Closures(log, feed), record)
                 fan_outs = FanOuts(authorizer, clock, types)
                 yield ListenerServices(*parts, CatchUpScheduler(), VersionLoader(log), fan_outs)
         finally:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+            for task in following:
+                task.cancel()
+            await asyncio.gather(*following, return_exceptions=True)
 
 
 def socket_services(services: ListenerServices) -> SocketServices:

@@ -31,6 +31,7 @@ from tests.chaos.world import STREAMS, Load, Reader, World
 
 SAMPLE_S = 5.0
 SAMPLES_MIN = 8  # of a short run
+PROGRESS_S = 60.0  # between lines about the progress
 SETTLED_S = 180.0  # growth is judged after so long, or after half of a shorter run
 SLOPE_MAX = 1.0  # MiB a minute
 TOLD_MIN = 2
@@ -132,13 +133,25 @@ async def _scene(options: argparse.Namespace, data: Path, crew: Crew) -> AsyncIt
 async def _load(scene: Scene, watch: memory.Watch, for_s: float) -> float:
     """Offer events and sample memory. Return the seconds it took."""
     began = time.monotonic()
+    report_at = began + PROGRESS_S
     scene.world.clock.start()
     while time.monotonic() - began < for_s or len(watch.looks_s) < SAMPLES_MIN:
         await asyncio.sleep(min(SAMPLE_S, for_s / SAMPLES_MIN))
         await asyncio.to_thread(watch.sample)
         scene.receivers.arrivals.read_on()
         _raise_ended(scene.world, scene.stalling)
+        if time.monotonic() >= report_at:
+            report_at += PROGRESS_S
+            print(_progress(scene, watch, for_s), flush=True)
     return time.monotonic() - began
+
+
+def _progress(scene: Scene, watch: memory.Watch, for_s: float) -> str:
+    events, callbacks = scene.world.journal.offered, len(scene.receivers.arrivals.taken)
+    return (
+        f"{watch.looks_s[-1]:.0f} of {for_s:.0f} s: {events} events offered, {callbacks} callbacks,"
+        f" {watch.last_total / memory.MIB:.0f} MiB private to the hub's processes"
+    )
 
 
 async def _judged(scene: Scene) -> list[str]:

@@ -135,7 +135,6 @@ async def test_what_others_change_of_a_session_is_announced(
         services_of(hub) as services,
         delivering_sessions(hub.database_url, services) as delivery,
     ):
-        following = asyncio.create_task(services.feed.run())
         principal = await services.authorizer.authenticate(orders.admin)
         mine, _ = await delivery.connect(principal, "s", asyncio.Event(), "websocket")
         for window in (5, 6, 7):  # the first may be noticed as the process starts
@@ -150,5 +149,3 @@ async def test_what_others_change_of_a_session_is_announced(
         pull(orders)
         await until(lambda: mine.end_reason == "replaced")
         await delivery.disconnect([mine])
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
