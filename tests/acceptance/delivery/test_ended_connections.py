@@ -44,10 +44,11 @@ RESPONSES = {
 }
 # an index of registrations has cycles, and outlives connections
 CHECKED = ("delivery.", "eventhub.", "uvicorn.", "websockets.", "httptools.")
+CLOSE = frame(0x88, b"")
 ENDED = (HubWebSocketProtocol, WebSocketConsumer, QuickHttpProtocol, HubCycle)
 
 
-@pytest.mark.parametrize("kind", ["websocket", *RESPONSES])
+@pytest.mark.parametrize("kind", ["websocket", "closed websocket", *RESPONSES])
 def test_a_connection_that_ends_while_it_sends_leaves_no_garbage(
     hub: LiveHub, zone: LiveZone, kind: str
 ) -> None:
@@ -65,7 +66,7 @@ def test_a_connection_that_ends_while_it_sends_leaves_no_garbage(
         sent = [handshake("/v1/ws", zone.admin), FRAMES]
     gc.disable()
     try:
-        uvloop.run(connections_that_end(hub, sent))
+        uvloop.run(connections_that_end(hub, sent, CLOSE if kind == "closed websocket" else b""))
     finally:
         gc.enable()
 
@@ -78,9 +79,9 @@ def events_request(path: str, key: str) -> bytes:
     ).encode()
 
 
-async def connections_that_end(hub: LiveHub, sent: list[bytes]) -> None:
+async def connections_that_end(hub: LiveHub, sent: list[bytes], last: bytes) -> None:
     """Open connections that read nothing but a first answer, and close them while they are sent
-    history.
+    history, after a last frame if there is one.
     """
     loop = asyncio.get_running_loop()
     async with (
@@ -95,6 +96,9 @@ async def connections_that_end(hub: LiveHub, sent: list[bytes]) -> None:
                     await loop.sock_sendall(client, data)
                     await loop.sock_recv(client, 1_000)
                 await until(lambda: is_sending(state.connections))
+                if last:
+                    await loop.sock_sendall(client, last)
+                    await until(lambda: not state.tasks)  # it was cancelled
             await until(lambda: not state.connections)
             await until(lambda: not any(type(each) in ENDED for each in gc.get_objects()))
         assert not {name for name in garbage() if name.startswith(CHECKED)}
