@@ -33,7 +33,7 @@ PreparedFrames = bytes | list[LibraryFrame]  # those to be compressed for each c
 
 
 class _HubConnection(ServerProtocol):
-    """Refuses with a problem document."""
+    """Refuses with a problem document, and can be freed without the garbage collector."""
 
     def reject(self, status: int, text: str) -> Response:
         return self.refuse(status, BadRequest(text.strip()) if status < 500 else EventHubError())

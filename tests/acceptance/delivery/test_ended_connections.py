@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import uvloop
+from websockets.server import ServerProtocol
 
 from delivery.listening.consumer import WebSocketConsumer, WebSocketRoute
 from delivery.listening.reader_monitor import ReaderMonitor
@@ -42,10 +43,10 @@ RESPONSES = {
     "events of a stream": "/v1/streams/orders/events?from=oldest",
     "events of a session": "/v1/sessions/s/events",
 }
-# an index of registrations has cycles, and outlives connections
+# the index of a session's registrations has cycles of its own
 CHECKED = ("delivery.", "eventhub.", "uvicorn.", "websockets.", "httptools.")
 CLOSE = frame(0x88, b"")
-ENDED = (HubWebSocketProtocol, WebSocketConsumer, QuickHttpProtocol, HubCycle)
+ENDED = (HubWebSocketProtocol, ServerProtocol, WebSocketConsumer, QuickHttpProtocol, HubCycle)
 
 
 @pytest.mark.parametrize("kind", ["websocket", "closed websocket", *RESPONSES])
@@ -100,7 +101,7 @@ async def connections_that_end(hub: LiveHub, sent: list[bytes], last: bytes) -> 
                     await loop.sock_sendall(client, last)
                     await until(lambda: not state.tasks)  # it was cancelled
             await until(lambda: not state.connections)
-            await until(lambda: not any(type(each) in ENDED for each in gc.get_objects()))
+            await until(lambda: not any(issubclass(type(each), ENDED) for each in gc.get_objects()))
         assert not {name for name in garbage() if name.startswith(CHECKED)}
 
 
